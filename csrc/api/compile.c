@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "api/alternatives.h"
-#include "api/given.h"
+#include "api/from_text.h"
 #include "base/os.h"
 #include "device/cpu/compiler.h"
 #include "analysis/choices.h"

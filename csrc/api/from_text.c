@@ -1,6 +1,6 @@
 /* Levels given as text. Each has symbols of its own: what they share with the graph is found by
  * name. */
-#include "api/given.h"
+#include "api/from_text.h"
 
 #include <string.h>
 

@@ -298,7 +298,7 @@ ci_reduce_threads(CiReducer *r, CiOp fold, CiMemory *const *parts, int count, in
 {
     int early[CI_MAX_ACCUMULATORS], late[CI_MAX_ACCUMULATORS];
     const CiExpr *x, *y;
-    CiStmts *outside = ci_domain_enter_pairs(&r->b, CI_RUN_meet, threads, &x, &y);
+    CiStmts *outside = ci_domain_enter_pairs(&r->b, CI_RUN_reduce, threads, &x, &y);
     outside->last->number = apart > 1 ? apart : 0;
     ci_reduce_load(r, early, parts, count, x, 1);
     ci_reduce_load(r, late, parts, count, y, 1);

@@ -1,7 +1,9 @@
 /* Inserts barriers between statements of a thread block. A barrier precedes each statement that
  * accesses elements stored by another thread since the last barrier, or that overwrites elements
- * another thread may still read. Accesses are compared by memory, not by element. The exception is
- * memory that is never read: two stores conflict only if they may touch the same element. */
+ * another thread may still read.
+ *
+ * Accesses are compared by memory, not by element. The exception is memory that is never read: two
+ * stores conflict only if they may touch the same element. */
 #include "codegen/codegen.h"
 
 #include <string.h>
@@ -118,7 +120,7 @@ have_no_overlap(const Barriers *s, const Place *a, const Place *b)
 }
 
 static bool
-meet(const Barriers *s, const Touched *a, const Touched *b)
+may_conflict(const Barriers *s, const Touched *a, const Touched *b)
 {
     for (int k = 0; k < a->nstored; k++) {
         const CiMemory *memory = a->stored[k].memory;
@@ -186,7 +188,7 @@ place(void *arg, CiStmt *stmt)
         place_inside(s, stmt);
         return;
     }
-    if (meet(s, &s->since, &here) || meet(s, &here, &s->since)) {
+    if (may_conflict(s, &s->since, &here) || may_conflict(s, &here, &s->since)) {
         ci_build_add(&s->b, CI_STMT_barrier);
         s->since = (Touched){0};
     }

@@ -1,10 +1,10 @@
 /* Rows -> blocks of threads, each of which has a point of its own and shares out what is inside:
- * elements of loops, and of folds, whose parts meet.
+ * elements of loops, and of folds, whose partial results are combined.
  *
  *   for i0<n parallel { fold sum into s over j<m {…}  for j<m vector {…} }  ->
  *   for b<n grid {
  *     for t<256 thread { a part of the fold into parts[t] }
- *     for x<256, y<256 meet { parts[x] and parts[y] in parts[x] }
+ *     for x<256, y<256 reduce { parts[x] and parts[y] in parts[x] }
  *     for t<256 thread { elements t, t + 256, … }
  *   }
  *
@@ -274,7 +274,7 @@ step_into_parts(CiBlocks *s, const CiExpr *const *to, int lanes)
 }
 
 static void
-meet(CiReducer *r, CiOp fold, int at, int count)
+reduce_pairs(CiReducer *r, CiOp fold, int at, int count)
 {
     CiBlocks *s = (CiBlocks *)r;
     ci_reduce_threads(r, fold, s->parts + at, count, s->threads, 1);
@@ -305,7 +305,7 @@ share_fold(CiBlocks *s, CiStmt *fold)
     s->add = step_into_parts;
     add_rest(s);
     ci_build_leave(&r->b, outside);
-    ci_reduce_each(r, true, true, meet);
+    ci_reduce_each(r, true, true, reduce_pairs);
     ci_reduce_each(r, true, true, leave_result);
 }
 
@@ -320,7 +320,7 @@ power_of_two(int64_t least)
     return power;
 }
 
-/* Groups of neighbours that a thread is given: the more, the fewer threads must meet, as long as
+/* Groups of neighbours that a thread is given: the more, the fewer threads are combined, as long as
  * they fit in registers; short rows need the threads. Measured. */
 static int
 choose_threads(const CiMachine *machine, int64_t widest, int lanes, const CiExpr *count)

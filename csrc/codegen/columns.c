@@ -5,7 +5,7 @@
  *   for i0<n vector { fold sum into s over r0<m {…} … }  ->
  *   for b<ceildiv(n, 32) grid {
  *     for t<512 thread { rows t/32, t/32 + 16, … of point 32*b + t%32 into parts[t] }
- *     for x<512, y<512 meet across 32 { parts[x] and parts[y] in parts[x] }
+ *     for x<512, y<512 reduce across 32 { parts[x] and parts[y] in parts[x] }
  *     for t<512 thread { if t < 32 { the remaining statements of point 32*b + t } }
  *   }
  *
@@ -331,7 +331,7 @@ leave_part(CiReducer *r, CiOp fold, int at, int count)
 }
 
 static void
-meet(CiReducer *r, CiOp fold, int at, int count)
+reduce_pairs(CiReducer *r, CiOp fold, int at, int count)
 {
     Columns *c = (Columns *)r;
     ci_reduce_threads(r, fold, c->parts + at, count, c->together * c->group, c->together);
@@ -373,7 +373,7 @@ share_fold(Columns *c, const CiStmt *fold)
     ci_build_leave(&r->b, all);
     ci_reduce_each(r, true, true, leave_part);
     ci_build_leave(&r->b, outside);
-    ci_reduce_each(r, true, true, meet);
+    ci_reduce_each(r, true, true, reduce_pairs);
 }
 
 /* ---- what the first thread of each group does ---- */

@@ -1,8 +1,10 @@
-/* Independence of loop iterations: each iteration stores elements of its own and reads no element
- * that another iteration stores. Two accesses of one body touch different elements if their
- * distance is larger than the range that all iterations span. Otherwise analysis/access.h compares the
- * elements of one iteration with those of another one. Loops of a stage store each element once, unless a store is
- * marked as ordered. Loops of a tree's regions are marked themselves. */
+/* Independence of loop iterations: each iteration stores elements of its own and reads no element that another
+ * iteration stores.
+ *
+ * Two accesses of one body touch different elements if their distance is larger than the range that all iterations
+ * span. Otherwise analysis/access.h compares the elements of one iteration with those of another one. Loops of a
+ * stage store each element once, unless a store is marked as ordered. Loops of a tree's regions are marked
+ * themselves. */
 #include "codegen/independence.h"
 
 #include "base/map.h"

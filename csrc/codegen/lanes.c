@@ -45,7 +45,7 @@ look_at_let(Survey *s, const CiStmt *let)
         s->why = "data say where elements lie";
 }
 
-/* Of one value in all lanes the elements say how many there are. */
+/* Records the widest element that is stored. A store of the same value in all lanes does not count. */
 static void
 look_at_store(Survey *s, const CiStmt *store)
 {

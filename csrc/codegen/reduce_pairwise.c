@@ -1,7 +1,7 @@
 /* NumPy's order of a fold: `pairwise` of ir/loop.h.
  *
  * A block of at most 16 L elements goes through L accumulators, which are lanes; longer ones are a
- * binary tree of such blocks, walked from left to right. The blocks of a tree do not depend on each
+ * binary tree of such blocks, evaluated from left to right. The blocks of a tree do not depend on each
  * other: a processor adds up several at a time. */
 #include "codegen/reducer.h"
 

@@ -227,7 +227,7 @@ find_parts(Scan *s)
 }
 
 static void
-meet(Scan *s, const CiCell *cell)
+combine_threads(Scan *s, const CiCell *cell)
 {
     const CiExpr *x, *y;
     CiStmts *outside = ci_domain_enter_pairs(s->b, CI_RUN_prefix, s->threads, &x, &y);
@@ -334,7 +334,7 @@ ci_scan_share(CiBuild *b, int threads, int64_t *bytes, const CiStmt *loop)
     s->first = ci_expr_mul(b->sym, tiles->vars[0], tile);
     find_parts(s);
     for (int k = 0; k < s->ncells; k++)
-        meet(s, &s->cells[k]);
+        combine_threads(s, &s->cells[k]);
     tell_parts(s);
     add_elements(s);
     for (int k = 0; k < s->ncells; k++) {

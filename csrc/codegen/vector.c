@@ -4,8 +4,8 @@
  * beyond the loop's end are not live. A body that cannot run in lanes runs serially.
  *
  * Where vectors fill registers, there are as many lanes as of the widest value, and the last strip
- * stands apart, so that others need no mask. A body that no instructions have a form for is left as
- * it is, for a compiler to make vectors of; but vector mathematics has no form for one value. */
+ * is separate, so that the others need no mask. A body without vector instructions is left to the C
+ * compiler, except one with vector mathematics, which has no scalar form. */
 #include "codegen/instantiate.h"
 #include "codegen/codegen.h"
 
@@ -55,7 +55,7 @@ choose_parts(const Vectorizer *v, const CiStmt *loop, int lanes)
     return parts;
 }
 
-/* Strips of `width` elements as far as they are whole; how many elements they are. */
+/* Adds the loop over whole strips of `lanes` times `parts` elements. Returns the number of their elements. */
 static const CiExpr *
 add_whole_strips(Vectorizer *v, const CiStmt *loop, int lanes, int parts)
 {
@@ -90,7 +90,7 @@ add_vectors(Vectorizer *v, const CiStmt *loop, int lanes)
         add_strip(v, loop, ci_expr_add(sym, first, done), lanes,
                   ci_expr_min(sym, width, ci_expr_sub(sym, left, done)), 1);
     } else if (v->nserial > 0 && !ci_stmts_have(&loop->body, ci_stmt_is_math)) {
-        /* Few cycles later it may be read again, and what a mask has stored comes late. */
+        /* A scalar loop: the elements may be read again a few cycles later, and a masked store delays such a load. */
         CiStmt *rest = ci_build_for(&v->b, "r", ci_expr_sub(sym, extent, first), CI_RUN_serial);
         ci_build_enter(&v->b, &rest->body);
         ci_build_trip(&v->b, &loop->body, loop->vars[0], ci_expr_add(sym, first, rest->vars[0]));

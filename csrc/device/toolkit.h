@@ -1,7 +1,8 @@
 /* Functions of the core for external compilers. An extension cannot link with the core, so it gets
- * a table of functions (the capsule cinductor.CiToolkit of `cinductor.toolkit()`). They work in the
- * context of a compilation and fail through it (`fail` does not return). The headers of the named
- * types document the rest. */
+ * a table of functions (the capsule cinductor.CiToolkit of `cinductor.toolkit()`).
+ *
+ * They work in the context of a compilation and fail through it (`fail` does not return). The
+ * headers of the named types document the rest. */
 #ifndef CI_DEVICE_TOOLKIT_H
 #define CI_DEVICE_TOOLKIT_H
 

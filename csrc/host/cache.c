@@ -1,4 +1,4 @@
-/* Invariant: what stands in the directory under an entry's name is a whole entry or will be
+/* Invariant: a file in the directory under an entry's name is a whole entry or will be
  * refused. The directory is trusted once, when it is opened (folder.h). Entries are checked each
  * time. */
 #define _GNU_SOURCE

@@ -1,10 +1,12 @@
 /* The disk cache: content-addressed, one file an entry, written by temp file and rename, checked on
- * every load. A key is the SHA-256 of whatever the entry depends on. An entry is the payload
- * followed by a trailer (payload size, SHA-256 of the entry's name and payload, magic), so that a
- * shared object can be loaded straight from its file. Ownership and mode of the whole path are
- * checked when the cache is opened: a directory that others can write is refused and a private one
- * used instead, where there is a place for one. Never an error: a cache that cannot be used gives
- * misses and one warning text. */
+ * every load.
+ *
+ * A key is the SHA-256 of whatever the entry depends on. An entry is the payload followed by a
+ * trailer (payload size, SHA-256 of the entry's name and payload, magic), so that a shared object
+ * can be loaded straight from its file. Ownership and mode of the whole path are checked when the
+ * cache is opened: a directory that others can write is refused and a private one used instead,
+ * where there is a place for one. Never an error: a cache that cannot be used gives misses and one
+ * warning text. */
 #ifndef CI_HOST_CACHE_H
 #define CI_HOST_CACHE_H
 

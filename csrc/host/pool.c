@@ -1,4 +1,7 @@
-/* One job at a time. Its state is one word, the gate: a generation, an open bit, and the number of
+/* The thread pool of the CPU: runs the chunks of one job at a time on the caller's thread and on
+ * workers.
+ *
+ * One job at a time. Its state is one word, the gate: a generation, an open bit, and the number of
  * workers inside. A worker enters by a compare-and-swap on an open gate and takes chunk numbers
  * from a counter. The caller works too, closes the gate when no number is left, and waits only for
  * workers that did enter. So a worker that wakes late costs nothing, and the job's fields are

@@ -1,7 +1,7 @@
-/* The graph as a structure: blocks, walks, numbering, copies. Builders are in graph_build.c.
+/* The graph as a structure: blocks, traversals, numbering, copies. Builders are in graph_build.c.
  *
- * Invariant: nodes of a block stand in program order and an argument precedes its users, so one
- * forward walk sees definitions first and one backward walk sees uses first. */
+ * Invariant: nodes of a block are in program order and an argument precedes its users, so one
+ * forward pass sees definitions first and one backward pass sees uses first. */
 #include "ir/graph.h"
 
 #include "base/map.h"

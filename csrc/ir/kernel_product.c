@@ -69,11 +69,11 @@ ci_kernel_why_no_product(const CiKernel *kernel, CiProduct *out)
     *out = (CiProduct){.column = kernel->nouter - 1};
     if (kernel->nouter < 2 || !kernel->nstages || kernel->stages[0].nnests != 1 ||
         kernel->stages[0].naxes != 1)
-        return "a product stands alone in the first stage";
+        return "a product is alone in the first stage";
     out->nest = kernel->stages[0].nests[0];
     out->length = kernel->stages[0].axes[0].extent;
     if (out->nest->order.kind != CI_FOLD_fused || out->nest->npoint != kernel->nouter)
-        return "a product stands alone in the first stage";
+        return "a product is alone in the first stage";
     for (int s = 1; s < kernel->nstages; s++) {
         for (int n = 0; n < kernel->stages[s].nnests; n++)
             if (kernel->stages[s].naxes || ci_nest_is_serial(kernel->stages[s].nests[n]))

@@ -1,6 +1,9 @@
-/* The verifier of kernels. Each nest runs over axes of its kernel, and lanes are on one axis. A
- * buffer has one placement. Rows begin at the first element of their outer point and do not overlap
- * in scratch. Units follow from the axes and the split. */
+/* The verifier of kernels: checks a kernel, and fails with CI_ERR_INTERNAL if one of these rules
+ * does not hold.
+ *
+ * Each nest runs over axes of its kernel, and lanes are on one axis. A buffer has one placement.
+ * Rows begin at the first element of their outer point and do not overlap in scratch. Units follow
+ * from the axes and the split. */
 #include "base/map.h"
 #include "ir/kernel.h"
 

@@ -86,17 +86,17 @@ is_dear(const CiStmt *stmt)
 }
 
 bool
-ci_stmt_is_costly_reduce(const CiStmt *meet)
+ci_stmt_is_costly_reduce(const CiStmt *reduction)
 {
-    return ci_stmts_have(&meet->body, is_dear);
+    return ci_stmts_have(&reduction->body, is_dear);
 }
 
 bool
-ci_stmt_meets_by_halves(const CiStmt *meet)
+ci_stmt_reduces_by_halves(const CiStmt *reduction)
 {
     int64_t threads;
-    return ci_stmt_is_costly_reduce(meet) ||
-           (ci_expr_is_const(meet->extents[0], &threads) && threads >= MANY_THREADS);
+    return ci_stmt_is_costly_reduce(reduction) ||
+           (ci_expr_is_const(reduction->extents[0], &threads) && threads >= MANY_THREADS);
 }
 
 bool

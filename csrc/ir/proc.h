@@ -75,14 +75,14 @@
  *
  *       for c0<8 parallel {
  *         %6: bool = turn [c0]
- *         if %6 {  …running = handed[0]…  } else {
+ *         if %6 {  …running = prefix[0]…  } else {
  *           if not known[c0] {  …total[c0] = what the part adds, known[c0] = true…  }
  *           wait [c0]
- *           …running = handed[0], handed[0] = running + total[c0]…
+ *           …running = prefix[0], prefix[0] = running + total[c0]…
  *           publish [c0]
  *         }
  *         …the part's elements, from running on…
- *         if %6 {  …handed[0] = running…  publish [c0]  }
+ *         if %6 {  …prefix[0] = running…  publish [c0]  }
  *       }
  */
 #ifndef CI_IR_PROC_H
@@ -196,7 +196,7 @@ struct CiStmt {
     CiCondition *tests;    /* if, exit, stop: all of them hold; none: always */
     int ntests;
     int number; /* stop: of the check among the kernel's; grid: neighbours that share a block of the
-                   GPU without waiting for each other; meet: distance of the threads; 0: one;
+                   GPU without waiting for each other; reduce: distance of the threads; 0: one;
                    multiply: 1, 2: chunks of the left, the right factor are along rows, columns;
                    4: it ends here; 8: it sets the sums; near: threads of a group; synchronize: batches that need not have arrived */
     /* fold */
@@ -312,10 +312,10 @@ void ci_stmts_visit(const CiStmts *stmts, void (*visit)(void *arg, const CiStmt 
 bool ci_stmts_have(const CiStmts *stmts, bool (*is)(const CiStmt *stmt));
 bool ci_stmt_is_loop(const CiStmt *stmt);
 bool ci_stmt_is_math(const CiStmt *stmt);
-/* True for a meet whose combine step is expensive. */
-bool ci_stmt_is_costly_reduce(const CiStmt *meet);
+/* True for a reduction whose combine step is expensive. */
+bool ci_stmt_is_costly_reduce(const CiStmt *reduction);
 /* Warps combine by halves too, instead of in sequence: if a step is expensive, or there are many. */
-bool ci_stmt_meets_by_halves(const CiStmt *meet);
+bool ci_stmt_reduces_by_halves(const CiStmt *reduction);
 /* A value, a register, or a store that combines nothing and needs no order. */
 bool ci_stmt_is_straight(const CiStmt *stmt);
 /* A let that a loop of NumPy's computes. */

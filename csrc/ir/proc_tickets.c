@@ -1,9 +1,10 @@
-/* Verifies units that wait for the one before. Units of a parallel loop start in order, so the
- * predecessor has started; it must publish, or end the kernel. So on every path a unit waits once,
- * unless its turn has already come, and publishes once after that. Memory that units pass on is
- * accessed only between the two; memory that belongs to a unit is accessed at the element of its
- * number. A wait may end the unit, which is then restarted: before the wait, nothing is stored that
- * others can see. */
+/* Verifies units that wait for the one before.
+ *
+ * Units of a parallel loop start in order, so the predecessor has started; it must publish, or end
+ * the kernel. So on every path a unit waits once, unless its turn has already come, and publishes
+ * once after that. Memory that units pass on is accessed only between the two; memory that belongs
+ * to a unit is accessed at the element of its number. A wait may end the unit, which is then
+ * restarted: before the wait, nothing is stored that others can see. */
 #include "base/map.h"
 #include "ir/proc_private.h"
 

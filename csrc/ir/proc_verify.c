@@ -149,15 +149,15 @@ verify_where(CiProcVerifier *v, const CiStmt *let)
                 "operands differ in type");
 }
 
-/* Operations on what stands in which lane: twice or half as many lanes as the operand, of two as
- * many. */
+/* Operations on what stands in which lane: twice or half as many lanes as the operand, of two as many. */
 static void
 verify_lanes(CiProcVerifier *v, const CiStmt *let)
 {
     CiType from = type_of(v, let, let->args[0]);
-    int halves = ci_op_arity(let->op) == 1 ? 2 * let->type.lanes : let->type.lanes;
-    int lanes = let->op == CI_OP_splat ? 1 : halves;
-    require(v, let, is_type(from, let->type.dtype, lanes), "lanes do not fit");
+    bool is_found = let->op == CI_OP_first_true;
+    int lanes = is_found ? from.lanes : let->op == CI_OP_splat ? 1 : (3 - ci_op_arity(let->op)) * let->type.lanes;
+    bool is_right = !is_found || is_type(let->type, CI_DTYPE_i64, 1);
+    require(v, let, is_right && is_type(from, is_found ? CI_DTYPE_bool : let->type.dtype, lanes), "lanes do not fit");
 }
 
 static void
@@ -374,7 +374,7 @@ static void verify_block(CiProcVerifier *v, const CiStmts *block, const CiStmt *
 static bool
 is_of_pairs(const CiStmt *stmt)
 {
-    return stmt->run == CI_RUN_meet || stmt->run == CI_RUN_near || stmt->run == CI_RUN_prefix;
+    return stmt->run == CI_RUN_reduce || stmt->run == CI_RUN_near || stmt->run == CI_RUN_prefix;
 }
 
 /* Grids are outermost. The threads of a block, whose number is constant, synchronize at the end of
@@ -390,7 +390,7 @@ verify_threads(CiProcVerifier *v, const CiStmt *stmt)
             "threads are of no block");
     require(v, stmt, !is_shared || stmt->extents[0]->kind == CI_EXPR_const,
             "a block has an unknown count of threads");
-    require(v, stmt, !is_pair || stmt->nvars == 2, "it is no pair that meets");
+    require(v, stmt, !is_pair || stmt->nvars == 2, "a reduction over threads has two variables");
 }
 
 static void
@@ -491,7 +491,7 @@ verify_stmt(CiProcVerifier *v, const CiStmt *stmt, const CiStmt *owner)
         break;
     case CI_STMT_yield:
         require(v, stmt, owner && owner->kind == CI_STMT_fold && !stmt->next,
-                "it stands at the end of no fold");
+                "it is not at the end of a reduction");
         break;
     case CI_STMT_fold:
         verify_fold(v, stmt);
@@ -537,8 +537,8 @@ static void
 require_atomic(void *arg, const CiStmt *stmt)
 {
     const Told *told = arg;
-    bool is_told = stmt->at.memory == told->memory || stmt->cell == told->memory;
-    require(told->v, stmt, !is_told || stmt->is_atomic, "others store what it touches now");
+    bool is_published = stmt->at.memory == told->memory || stmt->cell == told->memory;
+    require(told->v, stmt, !is_published || stmt->is_atomic, "others store what it touches now");
 }
 
 /* Memory that is loaded atomically is stored and loaded in no other way. */

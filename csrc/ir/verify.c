@@ -1,6 +1,6 @@
-/* The graph's verifier: every rule of ir/graph.h that a pass could break, in one forward walk.
+/* The graph's verifier: every rule of ir/graph.h that a pass could break, in one forward pass.
  *
- * A node must stand in its block after its arguments, and agree with what inference says of it
+ * A node must be in its block after its arguments, and agree with what inference says of it
  * again. Scopes: a value made in a block is seen in that block and those inside it only. */
 #include "base/map.h"
 #include "ir/graph.h"

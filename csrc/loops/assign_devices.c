@@ -1,9 +1,11 @@
 /* Device placement of nests, for programs with arrays on several devices. A nest runs on the device
  * that holds most of the bytes it accesses, so that least is copied; if two devices are equal, on
- * the device of its first operand. A nest without existing operands runs on the device of the first
- * input. A region is placed as a whole, because its iterations must find memory where earlier ones
- * left it. A nest that accesses a non-contiguous argument runs on that argument's device: the
- * argument's own memory is meant, whereas others have packed copies (lower.c).
+ * the device of its first operand.
+ *
+ * A nest without existing operands runs on the device of the first input. A region is placed as a
+ * whole, because its iterations must find memory where earlier ones left it. A nest that accesses a
+ * non-contiguous argument runs on that argument's device: the argument's own memory is meant,
+ * whereas others have packed copies (lower.c).
  *
  * A buffer is allocated on the device of the nest that first stores it. */
 #include "loops/loops.h"

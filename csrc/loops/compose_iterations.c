@@ -1,8 +1,10 @@
 /* Builds the nests of two fused iterations, for the temporal blocking pass. Each nest fills a box
- * of the array, storing every element once. A value that a body reads from the previous iteration
- * is recomputed in place, at the distance at which it is read. A box whose neighbours belong to
- * several boxes is cut at their boundary, so that it is known for each element which body computed
- * the values it reads. Values are numbered, because neighbours of neighbours often coincide. */
+ * of the array, storing every element once.
+ *
+ * A value that a body reads from the previous iteration is recomputed in place, at the distance at
+ * which it is read. A box whose neighbours belong to several boxes is cut at their boundary, so
+ * that it is known for each element which body computed the values it reads. Values are numbered,
+ * because neighbours of neighbours often coincide. */
 #include "loops/compose.h"
 
 #include <string.h>

@@ -2,7 +2,7 @@
  * arrays without elements need no loop, and a GPU would divide by their sizes. */
 #include "loops/loops.h"
 
-/* Also if data give the size, and the range of its symbol has no other number. */
+/* True if the size is 0, by its value or by the range of its symbol. */
 static bool
 is_zero(const CiLoopRewriter *r, const CiExpr *size)
 {

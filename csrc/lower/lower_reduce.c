@@ -1,6 +1,6 @@
 /* Reductions: the nest that folds, and the order in which a float fold is defined.
  *
- * The reduce axes of a nest are listed in the order of the operand's memory (so that a fold walks
+ * The reduce axes of a nest are listed in the order of the operand's memory (so that a fold reads
  * it forwards), except for argmax and argmin, whose answer counts in C order. */
 #include "lower/lowering.h"
 

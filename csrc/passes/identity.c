@@ -1,4 +1,4 @@
-/* One backward walk marks what is observed: users come after what they use, so flags are complete
+/* One backward pass marks what is observed: users come after what they use, so flags are complete
  * when a node is reached. */
 #include "passes/identity.h"
 

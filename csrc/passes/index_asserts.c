@@ -1,7 +1,9 @@
 /* The option index_asserts: before each node that takes or stores elements at indices, adds a check
- * that these are in range. The producer of the node has proved or checked that already. A failure
- * here is therefore not a call for Python to run, but an internal error (CI_INDEX_ASSERT). needs:
- * runs last, because `decide` would trust the same proofs. keeps: values. */
+ * that these are in range.
+ *
+ * The producer of the node has proved or checked that already. A failure here is therefore not a
+ * call for Python to run, but an internal error (CI_INDEX_ASSERT). needs: runs last, because
+ * `decide` would trust the same proofs. keeps: values. */
 #include "passes/pass.h"
 
 static CiNode *

@@ -1,5 +1,5 @@
 /* One forward sweep: when a node is reached its operands have been rewritten, so a chain collapses
- * as it is walked, and the cost is nodes times the few rules of their op. */
+ * as it is visited, and the cost is nodes times the few rules of their op. */
 #include "passes/rewrite.h"
 
 #include "passes/identity.h"

@@ -14,8 +14,8 @@
 #include "base/os.h"
 #include "host/pool.h"
 #include "runtime/record.h"
-#include "runtime/shortage.h"
-#include "runtime/watch.h"
+#include "runtime/out_of_memory.h"
+#include "runtime/run_verifier.h"
 
 #define SMALL_POINTERS 96
 #define SMALL_VALUES 256

@@ -2,7 +2,7 @@
 #ifndef CI_RUNTIME_FLATTEN_H
 #define CI_RUNTIME_FLATTEN_H
 
-#include "runtime/watch.h"
+#include "runtime/run_verifier.h"
 
 typedef struct CiFlatten {
     CiProgram *program;

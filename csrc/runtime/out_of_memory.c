@@ -1,6 +1,6 @@
 /* The out-of-memory report: evaluates the memory plan with the sizes of a call, to find peak
  * memory. */
-#include "runtime/shortage.h"
+#include "runtime/out_of_memory.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* The run verifier: compares each step with the memory plan. Before a step, exactly the slots that
  * it uses and those live by the plan have memory. After it, new memory has the size of its buffer,
  * and stored floats are no NaN. */
-#include "runtime/watch.h"
+#include "runtime/run_verifier.h"
 
 #include <math.h>
 #include <stdarg.h>

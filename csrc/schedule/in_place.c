@@ -1,7 +1,9 @@
 /* In-place reuse of buffers. If a kernel is the last reader of a value and stores another one of
  * the same shape (or a shorter contiguous one), the new value overwrites the old one element by
- * element. Both are one buffer from then on. If one of them is a result of the program, the buffer
- * is the result from its first store on.
+ * element.
+ *
+ * Both are one buffer from then on. If one of them is a result of the program, the buffer is the
+ * result from its first store on.
  *
  * Invariants: within the kernel, an element is not read after it was overwritten, except as the
  * stored value. Values of different iterations are never merged. Arguments are never reused,

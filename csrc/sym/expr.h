@@ -112,7 +112,7 @@ void ci_expr_visit_symbols(const CiExpr *e, void (*visit)(void *arg, const CiExp
 int64_t ci_expr_evaluate(CiContext *ctx, const CiExpr *e,
                          int64_t (*value_of)(void *arg, const CiExpr *symbol), void *arg);
 
-/* How many expressions there are: those made from now on have ids of at least that. */
+/* The number of expressions. Those made later have ids of at least this number. */
 uint32_t ci_sym_count(const CiSym *sym);
 /* The largest value that e can have, in terms of symbols that were there when ci_sym_count was
  * `before`; NULL where the limits of later symbols do not give one. */
@@ -125,16 +125,17 @@ bool ci_sym_known_eq(CiSym *sym, const CiExpr *a, const CiExpr *b);
 bool ci_sym_known_ne(CiSym *sym, const CiExpr *a, const CiExpr *b);
 bool ci_sym_known_le(CiSym *sym, const CiExpr *a, const CiExpr *b);
 bool ci_sym_known_lt(CiSym *sym, const CiExpr *a, const CiExpr *b);
-/* As known_le, where each of the facts is known to be at least 0 as well. */
+/* As known_le, given that each of the facts is at least 0. */
 bool ci_sym_known_le_given(CiSym *sym, const CiExpr *a, const CiExpr *b, int nfacts,
                            const CiExpr *const *facts);
-/* Never equal. strides: numbers that a and b are sums of multiples of, as element numbers are. */
+/* True if a and b are proved to differ. strides: a and b are sums of multiples of these, as offsets of
+ * elements are. */
 bool ci_sym_known_disjoint(CiSym *sym, const CiExpr *a, const CiExpr *b, int nstrides,
                         const CiExpr *const *strides, int nfacts, const CiExpr *const *facts);
 bool ci_sym_known_multiple_of(CiSym *sym, const CiExpr *a, const CiExpr *b);
 
 /* Runs body(ctx, arg); false when a constant overflowed on the way, which proves or simplifies
- * nothing but is no error of the caller. Other failures go on. */
+ * nothing but is no error of the caller. Other failures are passed on. */
 bool ci_sym_attempt(CiSym *sym, void (*body)(CiContext *ctx, void *arg), void *arg);
 
 /* Printers. Text parses back: `64*i0 + r0`, `(s0 + 3)//4`, `s0 % 8`, `min(s0, 4)`. C uses helper

@@ -2,7 +2,7 @@
  *
  * A size symbol is an axis of an input, or an integer argument. Until symbols are chosen by a
  * dynamic policy every size is a constant, but all levels go through expressions, so a symbol can
- * stand anywhere a constant does. `ci_sym_known_*` (sym/expr.h) never adds a guard;
+ * be used anywhere a constant can. `ci_sym_known_*` (sym/expr.h) never adds a guard;
  * `ci_shape_guard_*` does, and records the user's line that asked. */
 #ifndef CI_SYM_SHAPE_ENV_H
 #define CI_SYM_SHAPE_ENV_H

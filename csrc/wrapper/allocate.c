@@ -5,7 +5,7 @@
  * block that contains all its uses, and is moved out of loops on whose variable its size does not
  * depend. A use inside a deeper block counts as a use by the whole region. Results of the program
  * belong to the outermost block and are never freed. */
-#include "wrapper/place.h"
+#include "wrapper/allocate.h"
 
 /* By buffer: chains of those born before, dying after one line; -1 ends. */
 typedef struct Chain {

@@ -8,7 +8,7 @@
  * program. Results belong to the caller, and are copied at the end. */
 #include "analysis/choices.h"
 #include "analysis/cost.h"
-#include "wrapper/place.h"
+#include "wrapper/allocate.h"
 
 #define STORED_BYTES 64 /* what one transaction stores */
 

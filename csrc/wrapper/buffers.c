@@ -1,5 +1,5 @@
 /* The buffers of a program: those of the loops, copies on other sides, pools. */
-#include "wrapper/place.h"
+#include "wrapper/allocate.h"
 
 static CiSide
 own_side(const CiWrapper *w, const CiBuffer *buffer)

@@ -1,7 +1,9 @@
 /* Random draws of a program in C. The generator of a draw is the address of a source of random bits
  * with the layout of NumPy's bitgen_t; the file has NumPy's PCG64 as one of its own. The numbers are
- * NumPy's. Sources: Marsaglia and Tsang, The Ziggurat Method for Generating Random Variables (2000),
- * for normal and exponential numbers. Lemire, Fast Random Integer Generation in an Interval (2019).
+ * NumPy's.
+ *
+ * Sources: Marsaglia and Tsang, The Ziggurat Method for Generating Random Variables (2000), for
+ * normal and exponential numbers. Lemire, Fast Random Integer Generation in an Interval (2019).
  * O'Neill, PCG (2014), for XSL RR 128/64. */
 #include "wrapper/c_draws.h"
 

@@ -1,10 +1,11 @@
 /* Library calls that a program in C does by itself: sorts, searches and medians (c_library.def), and
- * random draws (c_draws.c).
- * The routines are texts over the element type T; those that the program calls are printed once for
- * each dtype. A row is copied to contiguous memory and sorted there by a bottom-up merge sort over
- * runs of 16 from an insertion sort (Knuth, The Art of Computer Programming 3, 5.2.4). It is
- * stable: equal elements stay in order of their positions, whatever `kind` the call has. NaN is
- * last. A partition is a full sort. */
+ * random draws (c_draws.c). The routines are texts over the element type T; those that the program
+ * calls are printed once for each dtype.
+ *
+ * A row is copied to contiguous memory and sorted there by a bottom-up merge sort over runs of 16
+ * from an insertion sort (Knuth, The Art of Computer Programming 3, 5.2.4). It is stable: equal
+ * elements stay in order of their positions, whatever `kind` the call has. NaN is last. A partition
+ * is a full sort. */
 #include "wrapper/c_library.h"
 #include "wrapper/c_draws.h"
 

@@ -12,7 +12,7 @@
  */
 #include "ir/loop_text.h"
 #include "wrapper/partition.h"
-#include "wrapper/place.h"
+#include "wrapper/allocate.h"
 
 #include <string.h>
 

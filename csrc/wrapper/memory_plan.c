@@ -1,6 +1,6 @@
 /* The memory plan as one page of text, and the program's peak memory. */
 #include "analysis/cost.h"
-#include "wrapper/place.h"
+#include "wrapper/allocate.h"
 
 /* Of one buffer, in a sum of all. */
 #define MAX_BYTES ((int64_t)1 << 48)

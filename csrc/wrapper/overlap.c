@@ -1,10 +1,10 @@
-/* Collectives beside kernels: a collective starts as soon as its operand is there, and the device's
+/* Collectives in parallel with kernels: a collective starts as soon as its operand is there, and the device's
  * later work waits for it (a line `join`) where its result is first used. Launches that depend on
  * neither run in between: those that are there already, and later ones of the same block, which are
  * moved before the join.
  *
  * The order of collectives stays: it is the same for all members. */
-#include "wrapper/place.h"
+#include "wrapper/allocate.h"
 
 typedef struct Conflict {
     const CiWrapper *w;

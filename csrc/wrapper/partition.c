@@ -4,7 +4,7 @@
 #include "analysis/choices.h"
 #include "analysis/cost.h"
 
-/* NULL: a recorder takes the line. Else what the host does there. */
+/* NULL if a recorder can record the line, otherwise what the host does there. */
 static const char *
 why_not_recorded(const CiWrapper *w, const CiLine *line)
 {
@@ -115,11 +115,11 @@ note_line(Border *border, const CiWrapper *w, const CiLine *line)
     CiLineUse use = ci_line_row(line->kind)->buffer, other = ci_line_row(line->kind)->other;
     note_loop(border, line);
     note_numbers(border, w, line);
-    if (other == CI_USE_dies)
+    if (other == CI_USE_last)
         note_use(border, line->other, false);
-    if (use == CI_USE_dies)
+    if (use == CI_USE_last)
         note_use(border, line->buffer, false);
-    if (use == CI_USE_born)
+    if (use == CI_USE_defines)
         border->is_inside[line->buffer->id] = true;
     ci_line_visit(w, line, note_use, border);
     if (line->kernel)
@@ -168,13 +168,13 @@ static bool
 may_begin(const CiWrapper *w, const CiLine *line)
 {
     CiLineUse use = ci_line_row(line->kind)->buffer;
-    return !why_not_recorded(w, line) && (is_work(line) || use == CI_USE_born);
+    return !why_not_recorded(w, line) && (is_work(line) || use == CI_USE_defines);
 }
 
 static bool
 may_end(const CiLine *line)
 {
-    return is_work(line) || line->kind == CI_LINE_end || ci_line_row(line->kind)->buffer == CI_USE_dies;
+    return is_work(line) || line->kind == CI_LINE_end || ci_line_row(line->kind)->buffer == CI_USE_last;
 }
 
 static bool
@@ -193,7 +193,8 @@ add_line(CiPartition *partition, const CiLine *line, int64_t times)
     }
 }
 
-/* Memory that an iteration takes and frees would have to be that of all iterations. */
+/* False for memory that an iteration allocates and frees: a recording would use one block of memory for
+ * all iterations. */
 static bool
 is_for_every_turn(const CiWrapper *w, const CiPartition *partition, const CiLine *line)
 {
@@ -265,7 +266,7 @@ grow(const CiWrapper *w, int first, bool takes_loops, int *taken)
     return partition;
 }
 
-/* The partition takes and frees the memory itself, and under no other name. */
+/* True if the partition itself allocates and frees the memory of the buffer, and no other buffer has it. */
 static bool
 is_own(const CiWrapper *w, const CiPartition *of, const CiBuffer *buffer)
 {
@@ -278,7 +279,8 @@ is_own(const CiWrapper *w, const CiPartition *of, const CiBuffer *buffer)
     return ends == 2;
 }
 
-/* A recording keeps its own memory: buffers exchange it with no other. */
+/* True if no buffer of the partition exchanges memory with one outside, because a recording keeps its
+ * own memory. */
 static bool
 keeps_own(const CiWrapper *w, const CiPartition *of)
 {
@@ -382,7 +384,7 @@ is_born_inside(const Check *check, const CiBuffer *buffer)
 {
     for (int i = check->of->first; i <= check->of->last; i++) {
         const CiLine *line = &check->wrapper->lines[i];
-        if (line->buffer == buffer && ci_line_row(line->kind)->buffer == CI_USE_born)
+        if (line->buffer == buffer && ci_line_row(line->kind)->buffer == CI_USE_defines)
             return true;
     }
     return false;

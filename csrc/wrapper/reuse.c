@@ -5,7 +5,7 @@
  * but only if peak memory certainly does not rise. So the line must be outside of regions, because
  * a branch may not be taken, and sizes must be known, because estimates may be wrong. Kept memory
  * counts as allocated for the reuses that follow. */
-#include "wrapper/place.h"
+#include "wrapper/allocate.h"
 
 #include "analysis/choices.h"
 
@@ -48,7 +48,7 @@ static bool
 is_memory_line(const CiLine *line)
 {
     CiLineUse use = ci_line_row(line->kind)->buffer;
-    return use == CI_USE_born || use == CI_USE_dies;
+    return use == CI_USE_defines || use == CI_USE_last;
 }
 
 static bool

@@ -1,9 +1,11 @@
-/* The verifier of wrappers. Every buffer is allocated before use, freed once and not used after, in
- * the block that allocated it. Results belong to the caller and are never freed. The size of memory
- * is known when it is used. Symbols are defined before use. Fails with CI_ERR_INTERNAL, naming the
- * line. */
+/* The verifier of wrappers: checks the lines of a program, and fails with CI_ERR_INTERNAL and the
+ * number of a wrong line.
+ *
+ * Every buffer is allocated before use, freed once and not used after, in the block that allocated
+ * it. Results belong to the caller and are never freed. The size of memory is known when it is
+ * used. Symbols are defined before use. */
 #include "base/map.h"
-#include "wrapper/place.h"
+#include "wrapper/allocate.h"
 
 #include <string.h>
 
@@ -419,11 +421,11 @@ check_line(Verify *verify, const CiLine *line)
     check_turns(verify, line);
     if (line->symbol)
         ci_map_put(verify->defined, CI_KEY(line->symbol), (void *)line->symbol);
-    if (row->other == CI_USE_dies)
+    if (row->other == CI_USE_last)
         check_death(verify, line->other, line->kind);
-    if (row->buffer == CI_USE_dies)
+    if (row->buffer == CI_USE_last)
         check_death(verify, line->buffer, line->kind);
-    if (row->buffer == CI_USE_born)
+    if (row->buffer == CI_USE_defines)
         check_birth(verify, line);
     ci_line_visit(verify->wrapper, line, check_use, verify);
     if (line->kind == CI_LINE_copy_out_start || line->kind == CI_LINE_mark)

@@ -1,5 +1,5 @@
 /* Bytes allocated at each wrapper line, in a segment tree of maxima over ranges of lines. */
-#include "wrapper/place.h"
+#include "wrapper/allocate.h"
 
 CiWatermark
 ci_watermark_new(CiContext *ctx, int nlines)

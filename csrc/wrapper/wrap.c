@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/map.h"
-#include "wrapper/place.h"
+#include "wrapper/allocate.h"
 
 typedef struct Wrap {
     CiWrapper *wrapper;

@@ -213,27 +213,87 @@ note_flags(CxTracer *t, CxProgram *program, unsigned flags)
     return result;
 }
 
+static const char RUNNING[] = "cinductor.running";
+
+static void
+begin_run(Flush *f, CxRun *run, CxProgram *program)
+{
+    size_t n = (size_t)program->nbuffers + 1;
+
+    *run = (CxRun){.program = program,
+                   .inputs = f->inputs,
+                   .sizes = f->sizes,
+                   .input_objects = f->objects,
+                   .scalars = f->scalars};
+    run->buffers = PyMem_Calloc(n, sizeof *run->buffers);
+    run->slots = PyMem_Calloc(n, sizeof *run->slots);
+}
+
+static void
+end_run(CxRun *run)
+{
+    if (run->buffers != NULL)
+        cx_run_close(run);
+    PyMem_Free(run->buffers);
+    PyMem_Free(run->slots);
+}
+
+/* Runs the program of a flush again and drops the results. */
+static PyObject *
+run_again(PyObject *running, PyObject *unused)
+{
+    Flush *f = PyCapsule_GetPointer(running, RUNNING);
+    CxRun run;
+    int failed = -1;
+
+    (void)unused;
+    if (f == NULL)
+        return NULL;
+    begin_run(f, &run, f->run.program);
+    if (run.buffers == NULL || run.slots == NULL)
+        PyErr_NoMemory();
+    else
+        failed = cx_program_run(&run);
+    end_run(&run);
+    return failed < 0 ? NULL : Py_NewRef(Py_None);
+}
+
+/* Lets the observer of runs run the program again, if no run changes anything. */
+static int
+show_run(Flush *f, CxProgram *program, double seconds)
+{
+    static PyMethodDef again = {"run_again", run_again, METH_NOARGS, NULL};
+    PyObject *shown = f->tracer->on_run, *done = NULL;
+
+    if (shown == NULL || shown == Py_None || f->has_writes || cx_block_has_effects(f->tracer->graph->body))
+        return 0;
+    PyObject *running = PyCapsule_New(f, RUNNING, NULL);
+    PyObject *function = running != NULL ? PyCFunction_New(&again, running) : NULL;
+    if (function != NULL)
+        done = PyObject_CallFunction(shown, "OdO", (PyObject *)program, seconds, function);
+    if (running != NULL && PyCapsule_SetName(running, "") < 0) /* the flush ends: no later call is accepted */
+        Py_CLEAR(done);
+    Py_XDECREF(function);
+    Py_XDECREF(running);
+    Py_XDECREF(done);
+    return done == NULL ? -1 : 0;
+}
+
 static int
 run_program(Flush *f, CxProgram *program)
 {
     CxTracer *t = f->tracer;
-    size_t n = (size_t)program->nbuffers + 1;
+    double took = 0;
     int result = -1;
 
-    f->run = (CxRun){.program = program,
-                     .inputs = f->inputs,
-                     .sizes = f->sizes,
-                     .input_objects = f->objects,
-                     .scalars = f->scalars};
-    f->run.buffers = PyMem_Calloc(n, sizeof *f->run.buffers);
-    f->run.slots = PyMem_Calloc(n, sizeof *f->run.slots);
+    begin_run(f, &f->run, program);
     if (f->run.buffers == NULL || f->run.slots == NULL) {
         PyErr_NoMemory();
         goto done;
     }
-    double began = thread_seconds();
+    took = thread_seconds();
     int failed = cx_program_run(&f->run);
-    double took = thread_seconds() - began;
+    took = thread_seconds() - took;
     t->seconds += took;
     program->spent += took;
     if (failed < 0)
@@ -254,12 +314,9 @@ run_program(Flush *f, CxProgram *program)
         if (s->value == NULL)
             goto done;
     }
-    result = 0;
+    result = show_run(f, program, took);
 done:
-    if (f->run.buffers != NULL)
-        cx_run_close(&f->run);
-    PyMem_Free(f->run.buffers);
-    PyMem_Free(f->run.slots);
+    end_run(&f->run);
     return result;
 }
 

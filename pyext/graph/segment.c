@@ -1,7 +1,9 @@
 /* Finds or compiles the program of a segment: the code between two breaks. Programs are found by
- * the text of the graph. The text omits hints, because the sizes of the call have decided
- * everything they can. It also omits the names of data-dependent symbols, which differ in each
- * iteration of a loop that Python runs. */
+ * the text of the graph.
+ *
+ * The text omits hints, because the sizes of the call have decided everything they can. It also
+ * omits the names of data-dependent symbols, which differ in each iteration of a loop that Python
+ * runs. */
 #include <math.h>
 
 #include "graph/graph.h"

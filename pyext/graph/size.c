@@ -1,6 +1,8 @@
-/* Sizes, strides, offsets and indices during capture. All are expressions of one CiSym that the
- * tracer owns for its whole life, so equal expressions are the same pointer. Graphs have their
- * own CiSym; graph.c copies. Most sizes are constants, for which there is a fast path.
+/* Sizes, strides, offsets and indices during capture.
+ *
+ * All are expressions of one CiSym that the tracer owns for its whole life, so equal expressions
+ * are the same pointer. Graphs have their own CiSym; graph.c copies. Most sizes are constants, for
+ * which there is a fast path.
  *
  * Functions that may fail run inside of cx_protect, where no Python object may be touched. */
 #include "graph/size.h"

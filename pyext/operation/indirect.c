@@ -1,6 +1,7 @@
-/* Indexing by data: gather, scatter and compress as methods of Tracer. Indices are wrapped and
- * checked while the graph is built. A length that depends on data becomes a symbol of the
- * tracer. The surface (numpy/) expresses NumPy's functions by these methods. */
+/* Indexing by data: gather, scatter and compress as methods of Tracer.
+ *
+ * Indices are wrapped and checked while the graph is built. A length that depends on data becomes
+ * a symbol of the tracer. The surface (numpy/) expresses NumPy's functions by these methods. */
 #include "graph/methods.h"
 #include "value/index.h"
 

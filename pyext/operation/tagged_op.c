@@ -2,7 +2,7 @@
  * NumPy's operation is used where Python's would give the same value. If the result may also be
  * either, it keeps the bool that tells which.
  *
- * An int beside a float is computed as a float, which is exact as long as the result is small. The
+ * An int with a float is computed as a float, which is exact as long as the result is small. The
  * program checks that it is. */
 #include "graph/size.h"
 #include "operation/ufunc.h"

@@ -1,9 +1,10 @@
-/* Random draws without Python, for parameters that are single numbers. A Generator's method
- * calls the C routine of its distribution on the bit generator's state, once per element for an
- * array. In a loop with one draw per iteration, reaching the method and its arguments costs ten
- * times as much. The same holds for those functions of np.random that draw like Generators;
- * legacy_draw.c has some of the others. NumPy's own module exports the routines, so the bits are
- * NumPy's in every version.
+/* Random draws without Python, for parameters that are single numbers. A Generator's method calls
+ * the C routine of its distribution on the bit generator's state, once per element for an array.
+ *
+ * In a loop with one draw per iteration, reaching the method and its arguments costs ten times as
+ * much. The same holds for those functions of np.random that draw like Generators; legacy_draw.c
+ * has some of the others. NumPy's own module exports the routines, so the bits are NumPy's in
+ * every version.
  *
  * A draw needs the lock of the bit generator. A run takes it at its first draw and keeps it
  * until it ends or calls Python, which may wait for another thread that wants to draw. If a lock

@@ -1,7 +1,9 @@
-/* The option isolate: a program is compiled in a child process first. If the child dies or does not end, the program is
- * not compiled, with an error that says why; this process goes on. Otherwise it is compiled here, too: the compiler
- * does the same, and finds the kernels in the disk cache. Hooks of os.register_at_fork run, because the child runs
- * Python; one that fails, hangs or ends the child is like a compiler that does. */
+/* The option isolate: a program is compiled in a child process first. If the child dies or does not end, the
+ * program is not compiled, with an error that says why; this process goes on.
+ *
+ * Otherwise it is compiled here, too: the compiler does the same, and finds the kernels in the disk cache. Hooks
+ * of os.register_at_fork run, because the child runs Python; one that fails, hangs or ends the child is like a
+ * compiler that does. */
 #include "program/program.h"
 
 #include <errno.h>

@@ -154,6 +154,12 @@ cx_step_clock(PyObject *module, PyObject *seconds)
     Py_RETURN_NONE;
 }
 
+int64_t
+cx_time_in_misses(CxState *state)
+{
+    return state->timed[thread_of_time()].aside;
+}
+
 CxStopwatch
 cx_stopwatch_begin(CxState *state)
 {

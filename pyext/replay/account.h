@@ -52,6 +52,9 @@ CxStopwatch cx_stopwatch_begin(CxState *state);
 /* account: of the call, which has run in the original function, or NULL: a miss, whose own time is the compiler's. */
 void cx_stopwatch_end(CxState *state, const CxStopwatch *watch, CxAccount *account);
 
+/* Nanoseconds that this thread has spent in misses: capturing and building. */
+int64_t cx_time_in_misses(CxState *state);
+
 /* step_clock(seconds): moves the clock that tests step; None: calls and builds are timed again. */
 PyObject *cx_step_clock(PyObject *module, PyObject *seconds);
 

@@ -1,7 +1,9 @@
-/* A function that was called with device arrays has a device variant, which takes and returns
- * the arrays' handles (python/cinductor/arrays/calls.py). This file passes calls with known
- * kinds of arguments to it: arrays become handles. Programs on a device return arrays. Those of the CPU
- * return handles, which are ordinary arrays, and NumPy's scalars; both become arrays here. */
+/* A function that was called with device arrays has a device variant, which takes and returns the
+ * arrays' handles (python/cinductor/arrays/calls.py). This file passes calls with known kinds of
+ * arguments to it: arrays become handles.
+ *
+ * Programs on a device return arrays. Those of the CPU return handles, which are ordinary arrays, and
+ * NumPy's scalars; both become arrays here. */
 #include "replay/device_call.h"
 
 /* Finds the devices of the arguments; false if the call is not handled here. */

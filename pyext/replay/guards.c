@@ -1,8 +1,9 @@
 /* Guards: how a later call finds the values that a specialization depends on, and the conditions
- * on them. One function compares a value and tells where it differs. Checks are sorted
- * (guards_read.c): a check on a container precedes those on its items; otherwise cheap checks
- * that distinguish specializations come first. A source is looked up when a check first needs
- * it.
+ * on them. One function compares a value and tells where it differs.
+ *
+ * Checks are sorted (guards_read.c): a check on a container precedes those on its items; otherwise
+ * cheap checks that distinguish specializations come first. A source is looked up when a check
+ * first needs it.
  *
  * Varying sizes are numbered values of the call's table. Arrays give the values of symbols, then
  * expressions are computed, then checks that depend on them are compared. */

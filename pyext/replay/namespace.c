@@ -1,7 +1,8 @@
 /* Checks names in dicts and classes. A stamp makes this cheap: nothing is looked up while the
- * stamp equals that of the last look. Up to Python 3.11 a dict has its own version number. From
- * 3.12 on a watcher counts the changes of all watched dicts together; these are few: the names
- * of NumPy, math and builtins. */
+ * stamp equals that of the last look.
+ *
+ * Up to Python 3.11 a dict has its own version number. From 3.12 on a watcher counts the changes
+ * of all watched dicts together; these are few: the names of NumPy, math and builtins. */
 #include "replay/namespace.h"
 
 #include <stdatomic.h>

@@ -1,8 +1,10 @@
-/* Coverage tools and debuggers record the lines that run. A kernel runs no lines, and a capture
- * runs the lines of both branches of an `if`. So the original function runs while a trace
- * function is set (sys.settrace) or a tool of sys.monitoring receives line events. The check
- * compares versions, in C, because a profiler would see a call of Python. From 3.13 on
- * sys.monitoring has a version that changes with the tools' events. */
+/* Runs the original function while a tool records the lines that run: a trace function
+ * (sys.settrace), or a tool of sys.monitoring that receives line events. Coverage tools and
+ * debuggers do so, and a kernel runs no lines.
+ *
+ * A capture runs the lines of both branches of an `if`, so it would report lines that did not
+ * run. The check compares versions, in C, because a profiler would see a call of Python. From 3.13
+ * on sys.monitoring has a version that changes with the tools' events. */
 #include "replay/watched.h"
 
 #if PY_VERSION_HEX >= 0x030D0000
@@ -99,8 +101,8 @@ cx_is_watched(CxState *state, CxWatched *watched, PyObject *code, PyObject *miss
     }
     if (PyThreadState_Get()->c_tracefunc == NULL && !watched->is_watched)
         return 0;
-    if (!watched->is_told && ask(miss, "note_watched") < 0)
+    if (!watched->is_noted && ask(miss, "note_watched") < 0)
         return -1;
-    watched->is_told = true;
+    watched->is_noted = true;
     return 1;
 }

@@ -1,7 +1,8 @@
-/* Arrays in the memory of a device; those of the CPU are ordinary ndarrays. Capture and replay see the others as ndarrays whose data pointer
- * is a device address; they only read shape, dtype and strides. The base of such an array is the
- * owner of the memory, which also distinguishes it from a host array. No such array may reach
- * code that reads elements: the package keeps them inside Array, and a function called with them
+/* Arrays in the memory of a device; those of the CPU are ordinary ndarrays. Capture and replay see the others as
+ * ndarrays whose data pointer is a device address; they only read shape, dtype and strides.
+ *
+ * The base of such an array is the owner of the memory, which also distinguishes it from a host array. No such
+ * array may reach code that reads elements: the package keeps them inside Array, and a function called with them
  * never falls back to NumPy. */
 #include "state/stream.h"
 
@@ -79,7 +80,7 @@ cx_check_device_input(const CxState *state, const CiOptions *options, PyObject *
         return -1;
     }
     PyErr_Format(PyExc_TypeError,
-                 "%s of the host beside arrays of a device: copy it with to_device, or "
+                 "%s of the host together with arrays of a device: copy it with to_device, or "
                  "pass a Python number",
                  PyArray_Check(value) ? "an array" : "a NumPy scalar");
     return -1;

@@ -1,6 +1,8 @@
-/* Macros for the GIL. CX_ENTRY opens every function that Python calls. Code between CX_RELEASE
- * and CX_TAKE runs without the GIL and touches no Python object. A callback from such code takes
- * the GIL with CX_CALLBACK_BEGIN. */
+/* Macros for the GIL.
+ *
+ * CX_ENTRY opens every function that Python calls. Code between CX_RELEASE and CX_TAKE runs
+ * without the GIL and touches no Python object. A callback from such code takes the GIL with
+ * CX_CALLBACK_BEGIN. */
 #ifndef CX_GIL_H
 #define CX_GIL_H
 

@@ -1,8 +1,10 @@
-/* Strides as a specialization remembers them: a class of layouts instead of numbers. A dense
- * array of any size has the strides that its symbolic sizes imply; a subarray of a larger array
- * has those that sizes and paddings imply. The padding of an axis is the memory between the end
- * of everything inside it and its next step. If the padding is one step of the inner axis, the two
- * axes could be merged, and no padding is recorded. */
+/* Strides as a specialization remembers them: a class of layouts instead of numbers. A dense array
+ * of any size has the strides that its symbolic sizes imply; a subarray of a larger array has
+ * those that sizes and paddings imply.
+ *
+ * The padding of an axis is the memory between the end of everything inside it and its next step.
+ * If the padding is one step of the inner axis, the two axes could be merged, and no padding is
+ * recorded. */
 #include "state/array.h"
 
 /* Sorts axes from the innermost out: by stride, and for equal strides the later axis first, like

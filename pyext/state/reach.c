@@ -103,7 +103,7 @@ found_own(Walk *w, PyObject *object)
 
 /* A visitproc: records a visit. */
 static int
-meet(PyObject *object, void *arg)
+visit(PyObject *object, void *arg)
 {
     Walk *w = arg;
 
@@ -273,12 +273,12 @@ traverse(Walk *w, PyObject *object)
         w->passed[0] = PyFunction_GET_GLOBALS(object);
         w->passed[1] = ((PyFunctionObject *)object)->func_builtins;
     }
-    int status = visit_all == NULL ? DONE : visit_all(object, meet, w);
+    int status = visit_all == NULL ? DONE : visit_all(object, visit, w);
     w->passed[0] = w->passed[1] = NULL;
 #ifdef Py_TPFLAGS_INLINE_VALUES /* then tp_traverse visits the attributes, not the dict that has them */
     if (status == DONE && PyType_HasFeature(Py_TYPE(object), Py_TPFLAGS_INLINE_VALUES)) {
         PyObject *own = PyObject_GenericGetDict(object, NULL);
-        status = own == NULL ? FAILED : meet(own, w);
+        status = own == NULL ? FAILED : visit(own, w);
         Py_XDECREF(own);
     }
 #endif
@@ -292,7 +292,7 @@ enter_array(Walk *w, PyArrayObject *array)
     if (PyDataType_REFCHK(PyArray_DESCR(array)))
         return UNKNOWN;
     PyObject *base = PyArray_BASE(array);
-    int status = base == NULL ? DONE : meet(base, w);
+    int status = base == NULL ? DONE : visit(base, w);
     return status != DONE ? status : traverse(w, (PyObject *)array);
 }
 
@@ -322,7 +322,7 @@ enter(Walk *w, PyObject *object)
     int status = DONE;
     /* The collector does not follow weak references, but a call of one does. */
     if (PyWeakref_Check(object))
-        status = meet(PyWeakref_GET_OBJECT(object), w);
+        status = visit(PyWeakref_GET_OBJECT(object), w);
     return status != DONE ? status : traverse(w, object);
 }
 
@@ -331,7 +331,7 @@ walk_from(Walk *w, PyObject *roots)
 {
     int status = DONE;
     for (Py_ssize_t k = 0; status == DONE && k < PyList_GET_SIZE(roots); k++)
-        status = meet(PyList_GET_ITEM(roots, k), w);
+        status = visit(PyList_GET_ITEM(roots, k), w);
     while (w->height > 0 && (status == DONE || (status == UNKNOWN && w->is_for_own && w->left > 0)))
         status = enter(w, w->stack[--w->height]);
     return status;

@@ -1,5 +1,6 @@
-/* Fast helpers for capture: traverses Python syntax trees and copies source positions
- * (capture/syntax/names.py), and tests the class of an object. */
+/* Fast helpers for capture: traverses and copies Python syntax trees and source positions
+ * (capture/syntax/names.py, pending.py), and tests the class of an object. It also empties the
+ * objects of a capture that is over, and writes values as lines (calls/saved_text.py). */
 #include "state/array.h"
 #include "state/docs.h"
 
@@ -132,6 +133,202 @@ children(PyObject *module, PyObject *node)
     return found;
 }
 
+static PyObject *duplicate(PyObject *module, PyObject *value);
+
+/* Copies the attributes of a node into those of another one. */
+static int
+duplicate_attributes(PyObject *module, PyObject *node, PyObject *own)
+{
+    PyObject *to = attributes_of(node), *name = NULL, *part = NULL;
+    int status = to == NULL ? -1 : 0;
+    for (Py_ssize_t at = 0; status == 0 && PyDict_Next(own, &at, &name, &part);) {
+        PyObject *copy = duplicate(module, part);
+        status = copy != NULL ? PyDict_SetItem(to, name, copy) : -1;
+        Py_XDECREF(copy);
+    }
+    return status;
+}
+
+static PyObject *
+duplicate_node(PyObject *module, PyObject *node)
+{
+    const CxState *state = PyModule_GetState(module);
+    PyTypeObject *type = Py_TYPE(node);
+    PyObject *fields = fields_of(state, node), *own = fields ? attributes_of(node) : NULL;
+    PyObject *places = own ? PyObject_GetAttr((PyObject *)type, state->str__attributes) : NULL;
+    bool is_shared = places != NULL && PyTuple_GET_SIZE(fields) == 0 && PyObject_Size(places) == 0;
+    Py_XDECREF(fields);
+    Py_XDECREF(places);
+    if (places == NULL || is_shared)
+        return places ? Py_NewRef(node) : NULL;
+    PyObject *none = PyTuple_New(0), *made = none ? type->tp_new(type, none, NULL) : NULL;
+    Py_XDECREF(none);
+    if (made != NULL && duplicate_attributes(module, made, own) < 0)
+        Py_CLEAR(made);
+    return made;
+}
+
+/* duplicate(value): a copy of a node and all below it, or of a list of them. Nodes without fields, as `Load`, are objects that all
+ * trees share, also those of other packages. */
+static PyObject *
+duplicate(PyObject *module, PyObject *value)
+{
+    CxState *state = PyModule_GetState(module);
+    PyObject *made = NULL;
+    if (find_syntax(state) < 0 || Py_EnterRecursiveCall(" while a syntax tree is copied"))
+        return NULL;
+    if (PyList_CheckExact(value)) {
+        made = PyList_New(0);
+        for (Py_ssize_t k = 0; made != NULL && k < PyList_GET_SIZE(value); k++) {
+            PyObject *item = duplicate(module, PyList_GET_ITEM(value, k));
+            if (item == NULL || PyList_Append(made, item) < 0)
+                Py_CLEAR(made);
+            Py_XDECREF(item);
+        }
+    } else if (PyObject_TypeCheck(value, (PyTypeObject *)state->syntax_type)) {
+        made = duplicate_node(module, value);
+    } else {
+        made = Py_NewRef(value);
+    }
+    Py_LeaveRecursiveCall();
+    return made;
+}
+
+/* ---- nodes that call something ---- */
+
+/* Classes and names of syntax that a rewritten function has: capture/syntax/pending.py. */
+typedef struct Kinds {
+    PyTypeObject *call, *attribute, *name, *function, *lambda;
+    PyObject *comprehensions, *stage, *calls, *seen, *unseen;
+} Kinds;
+
+static PyObject *
+field_of(PyObject *node, const char *name)
+{
+    PyObject *own = attributes_of(node);
+    return own != NULL ? PyDict_GetItemString(own, name) : NULL;
+}
+
+/* The method of the stage that a node calls; borrowed, NULL without an exception for another node. */
+static PyObject *
+method_of(const Kinds *kinds, PyObject *node)
+{
+    PyObject *func = Py_IS_TYPE(node, kinds->call) ? field_of(node, "func") : NULL;
+    bool is_attribute = func != NULL && Py_IS_TYPE(func, kinds->attribute);
+    PyObject *owner = is_attribute ? field_of(func, "value") : NULL;
+    PyObject *id = owner != NULL && Py_IS_TYPE(owner, kinds->name) ? field_of(owner, "id") : NULL;
+    return id != NULL && PyObject_RichCompareBool(id, kinds->stage, Py_EQ) == 1 ? field_of(func, "attr") : NULL;
+}
+
+/* The calls in a comprehension that Python runs do not mark operands, because its container waits. */
+static int
+leave_unseen(PyObject *module, const Kinds *kinds, PyObject *node)
+{
+    PyObject *nodes = walk(module, node);
+    int status = nodes == NULL ? -1 : 0;
+    for (Py_ssize_t k = 0; status == 0 && k < PyList_GET_SIZE(nodes); k++) {
+        PyObject *method = method_of(kinds, PyList_GET_ITEM(nodes, k));
+        if (method != NULL && PyObject_RichCompareBool(method, kinds->seen, Py_EQ) == 1)
+            status = PyObject_SetAttrString(field_of(PyList_GET_ITEM(nodes, k), "func"), "attr", kinds->unseen);
+    }
+    Py_XDECREF(nodes);
+    return status;
+}
+
+static int
+append_list(PyObject *to, PyObject *node, const char *name)
+{
+    PyObject *items = node != NULL ? field_of(node, name) : NULL;
+    int status = 0;
+    for (Py_ssize_t k = 0; items != NULL && PyList_Check(items) && status == 0 && k < PyList_GET_SIZE(items); k++)
+        if (PyList_GET_ITEM(items, k) != Py_None)
+            status = PyList_Append(to, PyList_GET_ITEM(items, k));
+    return status;
+}
+
+/* Appends the nodes to look at next, and gives those whose calls a node makes: of an inner function only what evaluates its
+ * decorators and defaults. */
+static PyObject *
+parts_of(const CxState *state, const Kinds *kinds, PyObject *node, PyObject *nodes)
+{
+    PyObject *inside = PyList_New(0);
+    bool is_function = Py_IS_TYPE(node, kinds->function), is_lambda = Py_IS_TYPE(node, kinds->lambda);
+    PyObject *arguments = is_function || is_lambda ? field_of(node, "args") : NULL;
+    int status = inside == NULL || append_parts(state, inside, node) < 0 ? -1 : 0;
+
+    if (status == 0 && is_function && (append_list(nodes, node, "body") < 0 || append_list(nodes, node, "decorator_list") < 0 ||
+                                       append_list(nodes, arguments, "defaults") < 0 || append_list(nodes, arguments, "kw_defaults") < 0))
+        status = -1;
+    if (status == 0 && !is_function)
+        status = PyList_SetSlice(nodes, PyList_GET_SIZE(nodes), PyList_GET_SIZE(nodes), inside);
+    if (status == 0 && is_lambda)
+        status = PyList_SetSlice(inside, 0, PyList_GET_SIZE(inside), NULL);
+    if (status == 0 && arguments != NULL)
+        status = append_parts(state, inside, arguments);
+    if (status < 0)
+        Py_CLEAR(inside);
+    return inside;
+}
+
+/* 1 if one of these nodes is in the set; -1 with an exception. */
+static int
+is_any_in(PyObject *inside, PyObject *set)
+{
+    int found = 0;
+    for (Py_ssize_t k = 0; found == 0 && k < PyList_GET_SIZE(inside); k++) {
+        PyObject *id = PyLong_FromVoidPtr(PyList_GET_ITEM(inside, k));
+        found = id != NULL ? PySet_Contains(set, id) : -1;
+        Py_XDECREF(id);
+    }
+    return found;
+}
+
+/* Adds a node to those that call something, and to `found` if one inside it does. */
+static int
+note_calling(const Kinds *kinds, PyObject *node, PyObject *inside, PyObject *found, PyObject *calling)
+{
+    int is_calling = is_any_in(inside, calling);
+    bool is_call = Py_IS_TYPE(node, kinds->call);
+    PyObject *method = is_call ? method_of(kinds, node) : NULL;
+    int calls = is_calling != 0 || !is_call ? is_calling : PySet_Contains(kinds->calls, method ? method : Py_None);
+    PyObject *id = calls > 0 ? PyLong_FromVoidPtr(node) : NULL;
+    int status = calls < 0 || (calls > 0 && (id == NULL || PySet_Add(calling, id) < 0)) ? -1 : 0;
+    Py_XDECREF(id);
+    return status == 0 && is_calling > 0 ? PyList_Append(found, node) : status;
+}
+
+/* calling_nodes(root, kinds): the nodes with a call inside, each after those inside it, and the ids of all nodes that call
+ * something. */
+static PyObject *
+calling_nodes(PyObject *module, PyObject *args)
+{
+    CxState *state = PyModule_GetState(module);
+    Kinds kinds;
+    PyObject *root = NULL;
+    if (!PyArg_ParseTuple(args, "O(OOOOOOOOOO):calling_nodes", &root, &kinds.call, &kinds.attribute, &kinds.name, &kinds.function,
+                          &kinds.lambda, &kinds.comprehensions, &kinds.stage, &kinds.calls, &kinds.seen, &kinds.unseen))
+        return NULL;
+    PyObject *nodes = PyList_New(0), *parts = PyList_New(0), *found = PyList_New(0), *calling = PySet_New(NULL);
+    bool is_ready = nodes && parts && found && calling && find_syntax(state) == 0;
+    int status = is_ready ? PyList_Append(nodes, root) : -1;
+    for (Py_ssize_t k = 0; status == 0 && k < PyList_GET_SIZE(nodes); k++) {
+        PyObject *node = PyList_GET_ITEM(nodes, k);
+        int is_one = PySet_Contains(kinds.comprehensions, (PyObject *)Py_TYPE(node));
+        status = is_one > 0 ? leave_unseen(module, &kinds, node) : is_one;
+        PyObject *inside = status == 0 ? parts_of(state, &kinds, node, nodes) : NULL;
+        status = inside != NULL ? PyList_Append(parts, inside) : -1;
+        Py_XDECREF(inside);
+    }
+    for (Py_ssize_t k = PyList_GET_SIZE(nodes); status == 0 && k-- > 0;)
+        status = note_calling(&kinds, PyList_GET_ITEM(nodes, k), PyList_GET_ITEM(parts, k), found, calling);
+    PyObject *pair = status == 0 ? PyTuple_Pack(2, found, calling) : NULL;
+    Py_XDECREF(nodes);
+    Py_XDECREF(parts);
+    Py_XDECREF(found);
+    Py_XDECREF(calling);
+    return pair;
+}
+
 /* ---- classes ---- */
 
 /* is_a(value, classes): isinstance by the object's own class. Its `__class__`, which may be code
@@ -186,12 +383,145 @@ classes_of(PyObject *module, PyObject *values)
     return classes;
 }
 
+/* ---- the end of a capture ---- */
+
+/* Takes the last item of a list; a new reference, NULL with an exception. */
+static PyObject *
+pop_last(PyObject *list)
+{
+    Py_ssize_t size = PyList_GET_SIZE(list);
+    PyObject *last = Py_NewRef(PyList_GET_ITEM(list, size - 1));
+    if (PyList_SetSlice(list, size - 1, size, NULL) < 0)
+        Py_CLEAR(last);
+    return last;
+}
+
+/* The attributes of an object whose class a module of the package has made; NULL for another one. */
+static PyObject *
+own_attributes(const CxState *state, PyObject *value, PyObject *package)
+{
+    PyTypeObject *type = Py_TYPE(value);
+    if (!PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE))
+        return NULL;
+    PyObject *name = PyDict_GetItemWithError(type->tp_dict, state->str___module__);
+    bool is_own = name != NULL && PyUnicode_Check(name) &&
+                  PyUnicode_Tailmatch(name, package, 0, PY_SSIZE_T_MAX, -1) == 1;
+    PyObject *own = is_own ? attributes_of(value) : NULL;
+    if (own == NULL)
+        PyErr_Clear(); /* the class has slots instead */
+    return own;
+}
+
+/* Appends the values of attributes, and the items of those that are containers. */
+static int
+append_values(PyObject *left, PyObject *own)
+{
+    PyObject *part = NULL;
+    int status = 0;
+    for (Py_ssize_t at = 0; status == 0 && PyDict_Next(own, &at, NULL, &part);) {
+        PyObject *items = PyDict_CheckExact(part) ? PyDict_Values(part) : NULL;
+        if (items == NULL && (PyList_CheckExact(part) || PyTuple_CheckExact(part)))
+            items = PySequence_Fast(part, "");
+        status = PyErr_Occurred() ? -1 : PyList_Append(left, part);
+        for (Py_ssize_t k = 0; status == 0 && items != NULL && k < PySequence_Fast_GET_SIZE(items); k++)
+            status = PyList_Append(left, PySequence_Fast_GET_ITEM(items, k));
+        Py_XDECREF(items);
+    }
+    return status;
+}
+
+/* let_go(values, package, kept): empties those of the objects whose class is of the package, and their parts. What attributes
+ * of the names in `kept` hold is not looked at. */
+static PyObject *
+let_go(PyObject *module, PyObject *args)
+{
+    const CxState *state = PyModule_GetState(module);
+    PyObject *values = NULL, *package = NULL, *kept = NULL;
+    if (!PyArg_ParseTuple(args, "OUO!:let_go", &values, &package, &PyTuple_Type, &kept))
+        return NULL;
+    PyObject *left = PySequence_List(values);
+    int status = left == NULL ? -1 : 0;
+    while (status == 0 && PyList_GET_SIZE(left) != 0) {
+        PyObject *value = pop_last(left);
+        PyObject *own = value != NULL ? own_attributes(state, value, package) : NULL;
+        status = value == NULL ? -1 : 0;
+        for (Py_ssize_t k = 0; own != NULL && status == 0 && k < PyTuple_GET_SIZE(kept); k++)
+            if (PyDict_GetItemWithError(own, PyTuple_GET_ITEM(kept, k)) != NULL)
+                status = PyDict_DelItem(own, PyTuple_GET_ITEM(kept, k));
+        if (own != NULL && status == 0 && (status = append_values(left, own)) == 0)
+            PyDict_Clear(own);
+        Py_XDECREF(value);
+    }
+    Py_XDECREF(left);
+    return status < 0 ? NULL : Py_NewRef(Py_None);
+}
+
+/* ---- lines ---- */
+
+/* The letter and the text of one value; NULL with an exception. */
+static PyObject *
+line_of(PyObject *value, PyObject *letters, PyObject *name_of)
+{
+    PyObject *key = PyLong_FromVoidPtr(value);
+    PyObject *letter = key != NULL ? PyDict_GetItemWithError(letters, key) : NULL;
+    Py_XDECREF(key);
+    if (letter != NULL || PyErr_Occurred())
+        return Py_XNewRef(letter);
+    if (PyLong_CheckExact(value))
+        return PyUnicode_FromFormat("i%S", value);
+    if (PyTuple_CheckExact(value))
+        return PyUnicode_FromFormat("t%zd", PyTuple_GET_SIZE(value));
+    if (PyList_CheckExact(value))
+        return PyUnicode_FromFormat("l%zd", PyList_GET_SIZE(value));
+    if (PyUnicode_CheckExact(value) && PyUnicode_FindChar(value, '\\', 0, PY_SSIZE_T_MAX, 1) == -1 &&
+        PyUnicode_FindChar(value, '\n', 0, PY_SSIZE_T_MAX, 1) == -1)
+        return PyUnicode_FromFormat("s%U", value);
+    return PyObject_CallOneArg(name_of, value);
+}
+
+/* Appends the items of a tuple or list to a list that is read from its end. */
+static int
+push_items(PyObject *left, PyObject *values)
+{
+    int status = 0;
+    for (Py_ssize_t k = PySequence_Fast_GET_SIZE(values); status == 0 && k-- > 0;)
+        status = PyList_Append(left, PySequence_Fast_GET_ITEM(values, k));
+    return status;
+}
+
+/* put_lines(lines, values, letters, name_of): appends the line of each value, and those of the items of tuples and lists.
+ * letters: the lines of some values, by id. name_of gives the lines of values that are no ints, texts, tuples or lists. */
+static PyObject *
+put_lines(PyObject *module, PyObject *args)
+{
+    PyObject *lines = NULL, *values = NULL, *letters = NULL, *name_of = NULL;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "O!O!O!O:put_lines", &PyList_Type, &lines, &PyTuple_Type, &values, &PyDict_Type, &letters, &name_of))
+        return NULL;
+    PyObject *left = PyList_New(0);
+    int status = left == NULL ? -1 : push_items(left, values);
+    while (status == 0 && PyList_GET_SIZE(left) != 0) {
+        PyObject *value = pop_last(left), *line = value ? line_of(value, letters, name_of) : NULL;
+        status = line != NULL ? PyList_Append(lines, line) : -1;
+        if (status == 0 && (PyTuple_CheckExact(value) || PyList_CheckExact(value)))
+            status = push_items(left, value);
+        Py_XDECREF(line);
+        Py_XDECREF(value);
+    }
+    Py_XDECREF(left);
+    return status < 0 ? NULL : Py_NewRef(Py_None);
+}
+
 PyMethodDef cx_syntax_methods[] = {
     CX_FUNCTION(walk, walk, METH_O),
     CX_FUNCTION(children, children, METH_O),
+    CX_FUNCTION(duplicate, duplicate, METH_O),
+    CX_FUNCTION(calling_nodes, calling_nodes, METH_VARARGS),
     CX_FUNCTION(place_of, place_of, METH_O),
     CX_FUNCTION(placed, placed, METH_VARARGS),
     CX_FUNCTION(is_a, is_a, METH_VARARGS),
     CX_FUNCTION(classes_of, classes_of, METH_O),
+    CX_FUNCTION(let_go, let_go, METH_VARARGS),
+    CX_FUNCTION(put_lines, put_lines, METH_VARARGS),
     {NULL, NULL, 0, NULL},
 };

@@ -1,7 +1,9 @@
 /* Methods of the scope object that rewritten code calls (capture/hooks). Each has a Python
  * function and a second one, which is called instead if the call has fallen back, or after an
- * effect, when an internal error must not lose what has happened. Until then the test costs one
- * read of the tracer. Each call is a step of the capture, which may end in it. */
+ * effect, when an internal error must not lose what has happened.
+ *
+ * Until then the test costs one read of the tracer. Each call is a step of the capture, which may
+ * end in it. */
 #include "state/state.h"
 
 #include "graph/tracer.h"

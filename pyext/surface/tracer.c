@@ -7,7 +7,7 @@
 /* Objects of a tracer that may refer to it. */
 #define OBJECTS(O)                                                                                 \
     O(by_id) O(kept) O(breaks) O(raised) O(info) O(program) O(option_values) O(specialized) O(saved) \
-    O(on_break) O(on_force) O(on_build) O(on_step) O(on_flags) O(user_backend)
+    O(on_break) O(on_force) O(on_build) O(on_step) O(on_flags) O(on_run) O(user_backend)
 
 static int
 tracer_traverse(PyObject *self, visitproc visit, void *arg)
@@ -250,6 +250,7 @@ static PyMemberDef tracer_members[] = {
     CX_MEMBER(Tracer, on_build, T_OBJECT, CxTracer, on_build, 0),
     CX_MEMBER(Tracer, on_step, T_OBJECT, CxTracer, on_step, 0),
     CX_MEMBER(Tracer, on_flags, T_OBJECT, CxTracer, on_flags, 0),
+    CX_MEMBER(Tracer, on_run, T_OBJECT, CxTracer, on_run, 0),
     CX_MEMBER(Tracer, user_backend, T_OBJECT, CxTracer, user_backend, 0),
     CX_MEMBER(Tracer, needs_python, T_BOOL, CxTracer, needs_python, 0),
     CX_MEMBER(Tracer, effects, T_INT, CxTracer, effects, 0),

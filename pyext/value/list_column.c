@@ -1,7 +1,9 @@
 /* Lists of numbers as arrays. The items are bools, ints or floats, all of one class, or tuples of
- * such numbers: then there is an array for each place in the tuples. A list of lists of one length
- * is an array of rank 2; of lists of several lengths, the items are put one after another. A call
- * reads the arrays. What it has changed in an array of numbers is stored in the list afterwards. */
+ * such numbers: then there is an array for each place in the tuples.
+ *
+ * A list of lists of one length is an array of rank 2; of lists of several lengths, the items are
+ * put one after another. A call reads the arrays. What it has changed in an array of numbers is
+ * stored in the list afterwards. */
 #include "state/array.h"
 #include "value/value.h"
 

@@ -207,7 +207,7 @@ int_quotient(CxNumber *n, CiNode *a, CiNode *b)
             n->is_refused = true;
         else if (negative[k] != NULL)
             cx_number_check(n, is_not_negative(n, negative[k]),
-                            "a negative int beside a large one");
+                            "a negative int together with a large one");
     CiNode *result = cx_number_apply(n, op, x, y);
     bool is_small = op == CI_OP_remainder ? !is_unsigned(b) : !is_unsigned(a) || divisor > 1;
     return is_small ? bits_of(n, result) : result;

@@ -5,7 +5,7 @@
  *   s = 0; if c: s += math.sqrt(v)         Python's int or Python's float
  *
  * The node has kind and dtype of the number if the bool `strong` is true. Otherwise the number is
- * Python's, of the dtype `weak`, and the node has its value exactly: an int beside a float is smaller
+ * Python's, of the dtype `weak`, and the node has its value exactly: an int with a float is smaller
  * than 2**53 (2**24 for float32), which the program checks. So code that only needs the value
  * uses the node. An operation whose result would differ for the two classes is in tagged_op.c,
  * or it cannot be part of a region. Outside of regions the graph is run before it, and the

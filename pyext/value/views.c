@@ -194,8 +194,8 @@ reshape_sizes(CxTraced *x, int rank, const CiExpr *const *asked, const CiExpr **
 /* Multiplies further sizes on the smaller side until both products are equal, each comparison
  * under a guard, and moves both positions past the sizes used. 1; CX_OPEN; -1. */
 static int
-meet(CxTracer *t, int rank, const CiExpr *const *sizes, int *new, int nold,
-     const CiExpr *const *olds, int *old)
+join_products(CxTracer *t, int rank, const CiExpr *const *sizes, int *new, int nold,
+              const CiExpr *const *olds, int *old)
 {
     const CiExpr *ours = sizes[(*new)++], *theirs = olds[(*old)++];
     int is_equal;
@@ -224,7 +224,7 @@ meet_axes(CxTraced *x, int rank, const CiExpr **sizes)
     int nold = cx_rank(x), is_found = 0;
 
     for (int new = 0, old = 0; new < rank && old < nold;) {
-        int both = new + old, status = meet(x->tracer, rank, sizes, &new, nold, olds, &old);
+        int both = new + old, status = join_products(x->tracer, rank, sizes, &new, nold, olds, &old);
         if (status != 1)
             return status < 0 ? -1 : is_found;
         if (new + old == both + 2 && sizes[new - 1] != olds[old - 1]) {
@@ -294,7 +294,7 @@ is_copied(CxTraced *x, int rank, const CiExpr *const *sizes)
         }
     while (is_equal == 1 && old < nold && new < rank) {
         int first = old;
-        is_equal = meet(t, rank, sizes, &new, nold, olds, &old);
+        is_equal = join_products(t, rank, sizes, &new, nold, olds, &old);
         for (int k = first; is_equal == 1 && k + 1 < old; k++) {
             const CiExpr *step = cx_size_make(t, CI_OP_multiply, olds[k + 1], strides[k + 1]);
             is_equal = step == NULL ? -1 : cx_size_decide(t, CI_REL_eq, strides[k], step);

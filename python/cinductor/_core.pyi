@@ -19,6 +19,7 @@ from typing import Any, TypeVar, final
 import numpy as np
 
 _Node = TypeVar("_Node", bound=ast.AST)
+_Value = TypeVar("_Value")
 
 VERSION: str
 """The version of the package, from csrc/base/version.h."""
@@ -443,6 +444,12 @@ class Tracer:
 
     Its arguments are the unbuilt program, the seconds of NumPy and of the build, and True if the program is exact. It
     raises an exception to delay the build.
+    """
+    on_run: Callable[[Program, float, Callable[[], None]], object] | None
+    """Called after a run of a piece that leaves no trace, or None. May be set.
+
+    Its arguments are the program, the seconds of the run, and a function that runs the program again, on the same inputs, and drops the results.
+    The function must not be called later.
     """
     on_flags: Callable[[], bool] | None
     """Called by `finish` before it makes the result, if a run has raised float flags, or None. May be set.
@@ -1598,11 +1605,35 @@ def is_a(value: Any, classes: Any, /) -> bool:
 def classes_of(values: Iterable[Any], /) -> set[type]:
     """Return the classes of the items of an iterable, or of the keys of a dict, without calling methods of the dict's class."""
 
+def let_go(values: Iterable[Any], package: str, kept: tuple[str, ...], /) -> None:
+    """Empty those of the objects whose class a module of the package has made, and their parts.
+
+    What attributes of the names in `kept` hold is not looked at.
+    """
+
+def put_lines(lines: list[str], values: tuple[Any, ...], letters: dict[int, str], name_of: Callable[[Any], str], /) -> None:
+    """Append the line of each value, a letter and a text, and those of the items of tuples and lists.
+
+    `letters` has the lines of some values, by id; name_of gives the lines of values that are no ints, texts, tuples or lists.
+    """
+
 def children(node: ast.AST, /) -> list[ast.AST]:
     """Return the nodes in the fields of a syntax node, in order."""
 
 def walk(node: ast.AST, /) -> list[ast.AST]:
     """Return a syntax node and all nodes below it, in breadth-first order."""
+
+def calling_nodes(root: ast.AST, kinds: tuple[Any, ...], /) -> tuple[list[ast.AST], set[int]]:
+    """Return the nodes of a rewritten function with a call inside, each after those inside it, and the ids of all nodes that call something.
+
+    `kinds` has classes and names of syntax: `capture/syntax/pending.py`.
+    """
+
+def duplicate(value: _Value, /) -> _Value:
+    """Return a copy of a syntax node and all nodes below it, or of a list of them.
+
+    Nodes without fields, as `Load`, are objects that all trees share, also those of other packages, which may have attributes of their own.
+    """
 
 def placed(new: _Node, old: ast.AST, /) -> _Node:
     """Give a syntax node the position of another one, and return it."""

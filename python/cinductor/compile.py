@@ -44,7 +44,6 @@ def compile(
 ) -> F: ...
 @overload
 def compile(
-    fn: None = None,
     *,
     fullgraph: bool = ...,
     dynamic: bool | None = ...,
@@ -57,7 +56,7 @@ def compile(
 
 
 def compile(
-    fn: Any = None,
+    fn: Any = ...,
     *,
     fullgraph: bool = False,
     dynamic: bool | None = None,
@@ -128,7 +127,7 @@ def compile(
 
         prepare()
     again = functools.partial(compile, **settings, disable=disable)
-    if fn is None or is_a(fn, staticmethod | classmethod | property):
+    if fn is ... or is_a(fn, staticmethod | classmethod | property):
         return with_functions(fn, again)
     if is_a(fn, _core.CompiledFunction):
         fn = fn.__wrapped__
@@ -141,7 +140,7 @@ def compile(
 
 def with_functions(fn: Any, compiled: Callable[[Any], Any]) -> Any:
     """A staticmethod, classmethod or property whose functions are compiled; without fn the decorator."""
-    if fn is None:
+    if fn is ...:
         return compiled
     if not is_a(fn, property):
         return type(fn)(compiled(fn.__func__))
@@ -172,6 +171,8 @@ def words_of(value: Any) -> str:
     if is_a(value, type):
         return f"the class {value.__qualname__}; compile its methods, or an object with __call__"
     text = repr(value)
+    if value is None:
+        text += ". A decorator with settings is compile(mode=..., options=...), without a function"
     if is_a(value, np.ndarray | np.generic | int | float | complex):
         text = f"{type(value).__name__}. To compile f and call it, write compile(f)(x), not compile(f(x))"
     return text if len(text) < 200 else f"a {type(value).__name__}"
@@ -333,7 +334,7 @@ def names_of(compiled: Any) -> list[str]:
     return sorted({*dir(compiled.__wrapped__), *own, "explain", "lower", "stats", "warm", "__wrapped__"})
 
 
-def disable(fn: Any = None, *, reason: str | None = None) -> Any:
+def disable(fn: Any = ..., *, reason: str | None = None) -> Any:
     """Mark a function that capture must not trace into: it is called with real values, between kernels. Also a decorator.
 
     Parameters
@@ -348,7 +349,7 @@ def disable(fn: Any = None, *, reason: str | None = None) -> Any:
     callable
         A function that does what fn does; without fn a decorator.
     """
-    if fn is None:
+    if fn is ...:
         return functools.partial(disable, reason=reason)
     if is_a(fn, _core.CompiledFunction):
         fn = fn.__wrapped__

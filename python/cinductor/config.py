@@ -67,7 +67,7 @@ OWN = (
         "auto",
         "auto|lazy|now",
         "CINDUCTOR_MODE",
-        "When a function is captured and built: in the first call, and beside further calls (auto); when calls in NumPy have taken as long (lazy); before the first call returns (now).",
+        "When a function is captured and built: in the first call, and in the background (auto); when calls in NumPy have taken as long (lazy); before the first call returns (now).",
     ),
     Option(
         "capture_limit",
@@ -75,7 +75,7 @@ OWN = (
         0.5,
         "0..",
         "CINDUCTOR_CAPTURE_LIMIT",
-        "Seconds of its own work that a capture may take, beside what the traced work itself takes, before NumPy goes on with the call.",
+        "Seconds of its own work that a capture may take, in addition to what the traced work itself takes, before NumPy goes on with the call.",
     ),
     Option(
         "saved_calls",

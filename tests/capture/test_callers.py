@@ -31,7 +31,7 @@ X = np.arange(6.0).reshape(2, 3)
 V = np.arange(3.0)
 
 
-def compile(fn=None, **settings):
+def compile(fn=..., **settings):
     return cinductor.compile(fn, **{"backend": "interp", **settings})
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import cinductor
-from cinductor.capture.stage import Stage
+from cinductor.capture.call_state import Stage
 
 LENGTHS = (0, 1, 7, 300)
 DTYPES = ("d", "f", "B", "?", "D")

@@ -25,10 +25,10 @@ from cinductor.base.signals import Replan
 from cinductor.builds import trimming
 from cinductor.calls import dynamic, saved
 from cinductor.capture import entry, session
+from cinductor.capture.call_state import Stage
 from cinductor.capture.control.region import Regions
 from cinductor.capture.effects import Effects
 from cinductor.capture.objects import put
-from cinductor.capture.stage import Stage
 
 pytestmark = pytest.mark.filterwarnings("error:cinductor")
 Tracer = _core.Tracer

@@ -8,8 +8,8 @@ import pytest
 
 import cinductor
 from cinductor.calls import budget
+from cinductor.capture import call_state as fallback
 from cinductor.capture import session
-from cinductor.capture import stage as fallback
 from cinductor.testing import assert_same, check
 
 

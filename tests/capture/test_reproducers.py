@@ -2,6 +2,7 @@
 
 import functools
 import itertools
+import re
 import time
 import weakref
 
@@ -1030,3 +1031,27 @@ def test_einsum_takes_a_diagonal_of_a_clamped_slice(dynamic):
 
     for size in (2, 3, 2):
         same(program, np.arange(float(size * size)).reshape(size, size), dynamic=dynamic)
+
+
+def test_what_a_call_builds_is_not_its_time(monkeypatch):
+    """The time in which compiled functions that a call calls are captured decides nothing about the call."""
+    monkeypatch.setattr(Job, "hand_over", HAND_OVER)
+    monkeypatch.setattr("cinductor.calls.budget.LITTLE_WORK", 0)
+    calls = []
+
+    @cinductor.disable
+    def between(x):
+        calls.append(0)
+        return cinductor.compile(lambda x: x * 2, backend="interp")(x) if len(calls) <= 6 else x * 2
+
+    def outer(x):
+        y = between(x * 3)
+        return np.cumsum(y) + 1
+
+    compiled = cinductor.compile(outer, backend="interp")
+    with cinductor.register_pass("sleeps", lambda graph: time.sleep(0.1)):
+        for _ in range(80):
+            compiled(np.ones(5))
+        reasons = compiled._cinductor_job.reasons_for_numpy(compiled)
+    times = [float(t) for why in reasons for t in re.findall(r"([\d.]+) us compiled", why)]
+    assert all(t < 5e4 for t in times), reasons

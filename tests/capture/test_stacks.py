@@ -203,6 +203,25 @@ def ordered_pairs(x):
     return low, n
 
 
+def parts_in_order(x):
+    """Sums of lists whose lengths data decide: of names, of three, of a display, of tuples; and one that is read again."""
+    low, equal, high, pairs, others = [], [], [], [(-1, 0.5)], []
+    for i in range(len(x)):
+        v = float(x[i])
+        if v < 0.4:
+            low.append(v)
+            pairs.append((i, v))
+        elif v == 1.0:
+            equal.append(v)
+        else:
+            high.append(v)
+            others.append((i, v))
+    both, total = high + low, 0.0
+    for v in both:
+        total += v
+    return low + equal + high, (low + high) + [0.5], total, len(both + low), pairs + others
+
+
 WAYS = [((RNG.random((n, n)) * (RNG.random((n, n)) < share)).round(1), 0) for n, share in ((9, 0.4), (9, 0.3), (6, 0.9))]
 CASES = [
     (shortest_ways, WAYS),
@@ -211,7 +230,7 @@ CASES = [
     (depth_first, [(ENDS, NEXT, start) for start in (0, 3, 29, 3)]),
     (quicksort, [(RNG.random(n),) for n in (30, 30, 1, 0, 2, 50)]),
     (simplified_line, [(RNG.random((n, 2)), eps) for n, eps in ((30, 0.1), (30, 0.01), (50, 0.05))]),
-    *((f, [(x,) for x in X]) for f in (what_is_left, pops_in_a_for, of_two_names, numbers_of_numpys, flags_in_tuples)),
+    *((f, [(x,) for x in X]) for f in (what_is_left, pops_in_a_for, parts_in_order, of_two_names, numbers_of_numpys, flags_in_tuples)),
 ]
 
 
@@ -282,6 +301,25 @@ def of_arrays(x):
         if v[0] < 3:
             s += v.sum()
     return s
+
+
+def sums_of_other_lists(x):
+    """Lists whose items are of two types, and sums with what is no list; the truth and the equality of a sum."""
+    low, places = [], []
+    for i in range(len(x)):
+        if x[i] < 0.4:
+            low.append(float(x[i]))
+        else:
+            places.append(i)
+    found = [low + places, places + [1.5], low * 2, bool(low + places), not (low + low), places + low == low + places]
+    if low + low:
+        found.append("some")
+    for other in ((1,), None, np.arange(len(low))):
+        try:
+            found.append(low + other)
+        except (TypeError, ValueError) as error:
+            found.append(str(error))
+    return found
 
 
 def of_texts(x):
@@ -399,7 +437,7 @@ def deque_popped_empty(x):
 
 OTHERS = [
     *(heap_popped_empty, search_from_before_the_list, put_in_order, pairs_with_nan),
-    *(is_popped_empty, is_popped_empty_and_told, becomes_large, of_several_types, of_arrays, of_texts, of_the_callers),
+    *(is_popped_empty, is_popped_empty_and_told, becomes_large, of_several_types, of_arrays, of_texts, sums_of_other_lists, of_the_callers),
     *(deque_popped_empty, from_the_front, under_a_condition, beside_another, in_a_loop, held_by_a_list),
 ]
 

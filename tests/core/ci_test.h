@@ -1,6 +1,8 @@
 /* C unit tests that run as pytest items. A test file includes this header once and becomes a
  * program: `--list` prints the names of its tests, a name runs that test, and no argument runs
- * all. Each test gets its own context inside ci_protect. A failed check is printed, and the test
+ * all.
+ *
+ * Each test gets its own context inside ci_protect. A failed check is printed, and the test
  * continues. */
 #ifndef CI_TEST_H
 #define CI_TEST_H

@@ -1,7 +1,7 @@
 /* Tests build notes: cache entries that say what kernels were compiled to before. A note is used
  * only for the same kernels, options and compiler. */
 #include "ci_test.h"
-#include "device/cpu/known.h"
+#include "device/cpu/build_notes.h"
 #include "device_run.h"
 
 #include <stdlib.h>

@@ -1,7 +1,8 @@
 /* Runs programs on a fake backend and checks which steps run in which order with which memory. A
- * call that fails at any step must leave nothing allocated. A kernel of the fake backend stores
- * 1 + the sum of the buffers that it only reads. A library call stores ten times the sum of its
- * operands. */
+ * call that fails at any step must leave nothing allocated.
+ *
+ * A kernel of the fake backend stores 1 + the sum of the buffers that it only reads. A library
+ * call stores ten times the sum of its operands. */
 #include <fenv.h>
 #include <stdlib.h>
 

@@ -1,8 +1,9 @@
 /* Implements the emulator's threads as fibers. A fiber runs until it waits for its warp or its
- * block, and continues when all live threads have arrived. $EMULATOR_ORDER selects which thread
- * runs first. `first` means 0, 1, 2…; `last` is the reverse; `any` is random, so that some warps
- * run far ahead of others. The result of a kernel that lacks a barrier therefore differs between
- * the orders. Kernels that never wait run as plain calls.
+ * block, and continues when all live threads have arrived.
+ *
+ * $EMULATOR_ORDER selects which thread runs first. `first` means 0, 1, 2…; `last` is the reverse;
+ * `any` is random, so that some warps run far ahead of others. The result of a kernel that lacks a
+ * barrier therefore differs between the orders. Kernels that never wait run as plain calls.
  *
  * A fiber is created once as a context and then runs one thread after another. Later switches
  * use longjmp, because swapping contexts makes a system call for the signal mask each time. */

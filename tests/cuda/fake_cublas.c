@@ -1,6 +1,8 @@
 /* A fake cuBLAS for machines without a GPU. It computes column-major products on the host, where
- * the fake driver keeps its memory. Like the real library it refuses leading dimensions that are
- * too small. On a stream that captures, a product becomes a node of the graph. */
+ * the fake driver keeps its memory.
+ *
+ * Like the real library it refuses leading dimensions that are too small. On a stream that
+ * captures, a product becomes a node of the graph. */
 #include "fake_memory.h"
 
 #include <complex.h>

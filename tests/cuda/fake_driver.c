@@ -1,10 +1,11 @@
-/* A fake CUDA driver for tests of everything except the kernels. Memory is the
- * host's, which only the device's work can access (fake_memory.h). A launch
- * of a real cubin only counts; a launch of the fake NVRTC's is emulated. Each of the
- * $FAKE_CUDA_COUNT devices (default 1) has a context, and calls with objects of another context
- * are refused. Work on streams is done at once. With $FAKE_CUDA_SLOW, creating a context waits
- * until NVRTC is loaded, or for 20 s. $FAKE_CUDA_FAIL names a function that fails: with out of
- * memory if it allocates, else with an unknown error. */
+/* A fake CUDA driver for tests of everything except the kernels. Memory is the host's, which only
+ * the device's work can access (fake_memory.h). A launch of a real cubin only counts; a launch of
+ * the fake NVRTC's is emulated.
+ *
+ * Each of the $FAKE_CUDA_COUNT devices (default 1) has a context, and calls with objects of
+ * another context are refused. Work on streams is done at once. With $FAKE_CUDA_SLOW, creating a
+ * context waits until NVRTC is loaded, or for 20 s. $FAKE_CUDA_FAIL names a function that fails:
+ * with out of memory if it allocates, else with an unknown error. */
 #define _GNU_SOURCE
 #include "emulator.h"
 #include "fake_driver.h"

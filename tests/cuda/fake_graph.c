@@ -1,7 +1,9 @@
 /* Stream capture of the fake CUDA driver. Work given to a stream between begin and end of a
- * capture is recorded, and done by each launch of the graph. As in the real driver, a capture
- * refuses the default stream, waiting, allocations that are not nodes of the graph, and other
- * calls of the capturing thread that would do these. A refused call invalidates its capture. */
+ * capture is recorded, and done by each launch of the graph.
+ *
+ * As in the real driver, a capture refuses the default stream, waiting, allocations that are not
+ * nodes of the graph, and other calls of the capturing thread that would do these. A refused call
+ * invalidates its capture. */
 #include "fake_driver.h"
 #include "fake_memory.h"
 

@@ -34,7 +34,7 @@ def run(program, *arguments, **environment):
 def test_the_version_is_written_once():
     """The version is part of cache keys, so that a release does not use kernels of an older one."""
     assert cinductor.__version__ == VERSION
-    for name in ("pyproject.toml", "setup.py", "CITATION.cff", "python/cinductor/__init__.py", "conda/recipe/meta.yaml"):
+    for name in ("pyproject.toml", "setup.py", "CITATION.cff", "python/cinductor/__init__.py", "conda/recipe/recipe.yaml"):
         assert VERSION not in (ROOT / name).read_text(), name
 
 

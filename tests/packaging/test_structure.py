@@ -498,7 +498,7 @@ HOLDS_OWNER = {
     "Types": "LoopState",
     "Flow": "LoopState",
     "Last": "LoopState",
-    "Appended": "LoopState",
+    "AppendedItems": "LoopState",
     # These live for one traversal of values, for one merge of two branches, or for one function.
     "Materialiser": "Effects",
     "Merge": "Region",

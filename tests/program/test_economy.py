@@ -11,13 +11,14 @@ import call_estimates
 import numpy as np
 import programs
 import pytest
+from folders import ROOT
 
 import cinductor
 from cinductor import _core
 from cinductor.base import processors
 from cinductor.calls import budget, economy, overtaking
 from cinductor.calls.bound import seconds_of
-from cinductor.capture.stage import Stage
+from cinductor.capture.call_state import Stage
 
 X = np.linspace(0.0, 1.0, 50)
 FACTOR = 1.0
@@ -761,7 +762,9 @@ assert compiled(x) == f(x) and compiled.specializations
 cinductor.wait()
 assert "cinductor.capture.session" in sys.modules
 late = "control.branch control.carried_types control.lattice control.loop control.tuples pieces.driver syntax.desugar".split()
-late = [f"capture.{name}" for name in late] + ["extensions.custom_ops", "extensions.heuristics", "extensions.kernels", "numpy.fourier"]
+late = [f"capture.{name}" for name in late] + [f"numpy.{name}" for name in ("search", "statistic", "signal", "decompose", "einsum")]
+late += ["capture.calls.numbers", "capture.calls.iterables", "capture.calls.consumers", "capture.calls.collectives"]
+late += ["extensions.custom_ops", "extensions.heuristics", "extensions.kernels", "numpy.fourier"]
 assert not [name for name in late if f"cinductor.{name}" in sys.modules]
 """,
     "fork": """
@@ -815,6 +818,10 @@ try:
 except KeyboardInterrupt:
     print("interrupted")
 assert compiled(x) == f(x) and not compiled.specializations
+from cinductor.builds.background import beside
+running = beside.running
+beside.end()  # a compiler that never ends is killed at the next question, not after the limit of the wait
+assert not running.locked()
 """,
     "dies": "cinductor.wait()\nassert [compiled(x) for _ in range(5)] == [f(x)] * 5",
 }
@@ -1171,6 +1178,13 @@ def test_a_capture_calls_nothing_for_each_item_of_a_long_list(of):
     finally:
         sys.setprofile(None)
     assert len(calls) < 40_000
+
+
+def test_first_calls_make_no_more_python_calls_than_their_limits():
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("CINDUCTOR_")}
+    counting = [sys.executable, str(ROOT / "benchmarks" / "capture_calls.py"), "--check"]
+    done = subprocess.run(counting, env=environment, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_a_list_that_grows_is_captured_for_few_of_its_lengths():

@@ -372,6 +372,38 @@ def test_a_number_of_two_classes_is_timed_and_has_its_line():
     assert lines and lines <= set(range(first, first + 6))
 
 
+def test_pieces_between_breaks_are_timed():
+    """Each program runs once more, which changes nothing; one that writes, or that draws, is not repeated."""
+
+    def pieces(x, log, target, generator):
+        y = np.sin(x) * 2
+        log.append(str(y.sum()))
+        target += y
+        log.append(str(target[0]))
+        z = generator.random(3) + y[:3]
+        log.append(str(z[0]))
+        return (np.cos(y) + 1).sum()
+
+    log, target, generator, other = [], V.copy(), np.random.default_rng(1), np.random.default_rng(1)
+    report = explained(pieces, V, log, target, generator)
+    y = np.sin(V) * 2
+    assert len(log) == 3 and np.array_equal(target, V + y) and report.error is None
+    other.random(3)
+    assert generator.random() == other.random()
+    first = pieces.__code__.co_firstlineno
+    timed = {line - first for cost in report.costs if cost.seconds for _, line in cost.places}
+    assert {1, 7} <= timed and 3 not in timed and not any(cost.seconds for cost in report.costs if "draw" in cost.call)
+    assert "is not repeated" in report.why_not_measured and report.why_not_measured in str(report)
+
+    def breaks(x, log):
+        y = np.sin(x) * 2
+        log.append(str(y.sum()))
+        return (np.cos(y) + 1).sum()
+
+    report = explained(breaks, V, [])
+    assert report.why_not_measured is None and report.stats["seconds"] > 0 and "not timed" not in str(report)
+
+
 def test_calls_are_not_timed_for_ever():
     report, seen = explained(lambda x: x * 31 + 7, V), []
     sys.setprofile(lambda frame, event, arg: seen.append(frame.f_code.co_filename))
@@ -464,7 +496,7 @@ def words_of(node):
 
 def reasons_in_sources():
     """The reasons in the sources for breaks, loops that Python runs, and calls that NumPy runs."""
-    names = set("note_break note_effect RegionBreak Abandon abandon fail stop effect Peel call_unknown Unknown".split())
+    names = set("note_break note_effect RegionBreak Abandon abandon fail stop effect PeelFirstIteration call_unknown Unknown".split())
     names |= set("NotRewritable Replan give_up report run_plain leave_to_numpy".split())
     for path in (ROOT / "python/cinductor/capture").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):

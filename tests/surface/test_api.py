@@ -234,6 +234,10 @@ def test_settings_are_checked():
         compile(int)
     with pytest.raises(TypeError, match="expects a function or another callable that is not a class, got int. To compile f"):
         cinductor.compile(3)
+    with pytest.raises(TypeError, match=r"got None\. A decorator with settings is compile\(mode="):
+        cinductor.compile(None, mode="now")
+    with pytest.raises(TypeError, match="disable.*fn.*None"):
+        cinductor.disable(None)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,5 @@
 /* Notes of what kernels were built to. */
-#include "device/cpu/known.h"
+#include "device/cpu/build_notes.h"
 
 #include "base/os.h"
 #include "base/version.h"

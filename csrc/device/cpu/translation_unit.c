@@ -1,6 +1,8 @@
-/* Assigns kernels to translation units. Little code is one unit, because every compiler run has a
- * start-up cost. More code is divided by length, so that units can be compiled in parallel. The
- * assignment depends only on the kernels, never on the machine: sources and cache keys must not. */
+/* Assigns kernels to translation units.
+ *
+ * Little code is one unit, because every compiler run has a start-up cost. More code is divided by
+ * length, so that units can be compiled in parallel. The assignment depends only on the kernels,
+ * never on the machine: sources and cache keys must not. */
 #include "device/cpu/cpu.h"
 
 /* Cost model in bytes of text. Compile time is proportional to the length; a kernel adds as much as

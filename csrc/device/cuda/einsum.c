@@ -1,7 +1,9 @@
-/* np.einsum of two operands as matrix products. Letters of both operands and the result are
- * batches; letters of one operand and the result are rows or columns; the letter that the result
- * lacks is summed. Neighbouring letters that are one axis in memory are merged. The first letter of
- * each kind is an axis of the product; the others are loops, with one product per position. */
+/* np.einsum of two operands as matrix products.
+ *
+ * Letters of both operands and the result are batches; letters of one operand and the result are
+ * rows or columns; the letter that the result lacks is summed. Neighbouring letters that are one
+ * axis in memory are merged. The first letter of each kind is an axis of the product; the others
+ * are loops, with one product per position. */
 #include "device/cuda/library.h"
 #include "device/cuda/matmul.h"
 

@@ -18,8 +18,8 @@ typedef struct CiCudaImage {
     atomic_bool is_loaded;
 } CiCudaImage;
 
-/* A kernel made for a class of sizes, with vectors or without. Under the executable's lock but for
- * what its maker fills in. */
+/* A kernel made for a class of sizes, with vectors or without. The executable's lock protects
+ * it, except the fields that its maker fills in before others see it. */
 typedef struct CiCudaVariant CiCudaVariant;
 struct CiCudaVariant {
     CiCudaVariant *next;
@@ -68,15 +68,16 @@ typedef struct CiCudaBuild {
     int nkernels;
 } CiCudaBuild;
 
-/* functions.c. The functions of a layout in a module; a result of the driver. */
+/* functions.c. Finds the functions of a layout in a module. Returns a status of the driver. */
 int ci_cuda_find_functions(const CiCudaContextScope *stay, CUmodule module, CiGpuLayout *layout);
 CiCudaCompile ci_cuda_compile_job(CiCudaExecutable *executable, const char *source);
-/* Procs for the queue's device, of which more is known than when its machine was filled. */
+/* Lowers kernels to procs for the queue's device. Its properties are known now, and were not when the
+ * machine was described. */
 CiProcs *ci_cuda_lower(const CiQueue *queue, const CiKernels *kernels, bool verify, bool may_vectorise);
 
 /* variants.c */
-/* Keeps what variants are made of in the executable's memory, where this runs. text: of the kernel
- * alone. */
+/* Copies the kernel from which variants are made into the executable's memory. text: the source of
+ * this kernel alone. */
 void ci_cuda_keep(CiContext *ctx, CiCudaExecutable *executable, int kernel, const char *text);
 /* The variant for the launch's sizes, compiled now if needed; *variant is NULL if the generic
  * kernel is used. sizes: the variant's arguments in place of the launch's. A variant is released

@@ -1,4 +1,4 @@
-/* Library calls by name, and kernels that stand as text. */
+/* Library calls by name, and kernels whose source is a text. */
 #include "device/cuda/library.h"
 
 #include <dlfcn.h>

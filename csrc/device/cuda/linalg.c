@@ -1,7 +1,8 @@
 /* numpy.linalg on device memory. Operands are copied into matrices by columns, which cuSOLVER factors in
- * place (small ones a kernel of kernels/cuda/linalg.cu), and parts of them are copied into the result. The host
- * waits for the factorization, because it may fail. Such a call fails as a check does, and so does one that
- * cuSOLVER refuses: the original function then runs, and NumPy raises its own exception. */
+ * place (small ones a kernel of kernels/cuda/linalg.cu), and parts of them are copied into the result.
+ *
+ * The host waits for the factorization, because it may fail. Such a call fails as a check does, and so does
+ * one that cuSOLVER refuses: the original function then runs, and NumPy raises its own exception. */
 #include "device/cuda/cusolver.h"
 #include "device/cuda/library.h"
 #include "kernels/cuda/texts.h"

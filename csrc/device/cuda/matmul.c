@@ -1,5 +1,5 @@
 /* np.matmul with the device's memory. Axes before the last two are batches: the last of them goes
- * along in one call, the others are walked.
+ * along in one call, the others are loops.
  *
  * Without cuBLAS, and for dtypes and strides that it does not take, kernels/cuda/matmul.cu computes the product. */
 #include "device/cuda/matmul.h"

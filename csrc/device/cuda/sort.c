@@ -1,9 +1,11 @@
-/* np.sort, np.argsort, partitions and quantiles along one axis, by keys: unsigned numbers in the
- * order of the elements. Each short row is sorted by one block (a bitonic network, Batcher 1968). Long rows are sorted by a stable radix sort, 8 bits of the key at a time from the lowest.
+/* np.sort, np.argsort, partitions and quantiles along one axis, by keys: unsigned numbers in the order of the
+ * elements. Each short row is sorted by one block (a bitonic network, Batcher 1968). Long rows are sorted by a stable radix sort, 8
+ * bits of the key at a time from the lowest.
+ *
  * The digits of all passes are counted while the keys are made. In a pass each tile orders its elements in shared
- * memory, ranked by warp-wide votes. It learns from the tiles before it how many of each digit they have (decoupled
- * look-back), and writes its elements in runs.
- * Equal elements stay in order of their positions; a partition is a full sort. */
+ * memory, ranked by warp-wide votes. It learns from the tiles before it how many of each digit they have
+ * (decoupled look-back), and writes its elements in runs. Equal elements stay in order of their positions; a
+ * partition is a full sort. */
 #include "device/cuda/library.h"
 #include "kernels/cuda/sort.h"
 #include "kernels/cuda/texts.h"

@@ -1,5 +1,5 @@
 /* Kernels that the user has written: a thread for each unit. Parameters are the arrays, the sizes,
- * then how many units there are. */
+ * then the number of units. */
 #include "device/cuda/cuda.h"
 #include "device/cuda/driver.h"
 

@@ -1,6 +1,8 @@
 /* Kernels for classes of sizes (variants). A variant is compiled by NVRTC when a launch first needs
- * its class, or loaded from the disk cache. The executable keeps a bounded number of variants per
- * kernel. A launch with little work uses the generic kernel, which is as fast.
+ * its class, or loaded from the disk cache.
+ *
+ * The executable keeps a bounded number of variants per kernel. A launch with little work uses the
+ * generic kernel, which is as fast.
  *
  * A variant is made by the thread that first needs it, outside of the lock; other threads that need
  * the same one wait for it. They do not use the generic kernel meanwhile: which kernel a launch

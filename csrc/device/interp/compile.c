@@ -230,7 +230,7 @@ make_let(Compiler *c, CiInterpStmt *to, const CiStmt *stmt)
 {
     CiDtype stored = ci_dtype_compute(stmt->type.dtype);
     to->dtype = stmt->type.dtype;
-    to->lanes = stmt->type.lanes;
+    to->lanes = stmt->op == CI_OP_first_true ? c->proc->types[stmt->args[0]].lanes : stmt->type.lanes;
     to->value = stmt->value;
     place_value(c, stmt);
     c->is_splat[stmt->value] = stmt->op == CI_OP_splat;
@@ -374,7 +374,7 @@ make_stmt(Compiler *c, const CiStmt *stmt)
 {
     CiInterpStmt to = {
         .kind = stmt->kind, .nargs = stmt->nargs, .op = stmt->op, .number = stmt->number};
-    to.is_dear = stmt->run == CI_RUN_meet && ci_stmt_meets_by_halves(stmt);
+    to.is_dear = stmt->run == CI_RUN_reduce && ci_stmt_reduces_by_halves(stmt);
     for (int k = 0; k < stmt->nargs; k++)
         to.args[k] = stmt->args[k];
     to.has_live = stmt->live != NULL;

@@ -121,9 +121,9 @@ run_meet_apart(CiInterpRun *r, const CiInterpStmt *stmt, int64_t threads)
 }
 
 /* Combines the threads of a warp by halves, then the warps in sequence or by halves too
- * (ci_stmt_meets_by_halves). */
+ * (ci_stmt_reduces_by_halves). */
 static int32_t
-run_meet(CiInterpRun *r, const CiInterpStmt *stmt)
+run_reduction(CiInterpRun *r, const CiInterpStmt *stmt)
 {
     int64_t threads = ci_formula_evaluate(&stmt->extent, r->env),
             lanes = threads < CI_WARP ? threads : CI_WARP;
@@ -272,7 +272,7 @@ run_one(CiInterpRun *r, const CiInterpStmt *stmt)
     case CI_STMT_commit:
         return CI_OK;
     case CI_STMT_for:
-        return stmt->run == CI_RUN_meet     ? run_meet(r, stmt)
+        return stmt->run == CI_RUN_reduce     ? run_reduction(r, stmt)
                : stmt->run == CI_RUN_near   ? run_near(r, stmt)
                : stmt->run == CI_RUN_prefix ? run_prefix(r, stmt)
                                             : run_for(r, stmt);

@@ -1,8 +1,9 @@
-/* Block all-reduce: combines the partial results of the threads, so that every thread has the
- * total. Threads of a warp exchange values by shuffles. The first lane of each warp stores its
- * value in shared memory, and every thread combines these values in order. If combining is
- * expensive or there are many warps, each warp reduces them by shuffles once more instead. Without warps the threads
- * combine halves of the block in shared memory. */
+/* Block all-reduce: combines the partial results of the threads, so that every thread has the total.
+ *
+ * Threads of a warp exchange values by shuffles. The first lane of each warp stores its value in shared memory,
+ * and every thread combines these values in order. If combining is expensive or there are many warps, each warp
+ * reduces them by shuffles once more instead. Without warps the threads combine halves of the block in shared
+ * memory. */
 #include "target/gpu/print.h"
 
 #define MAX_PARTS 4
@@ -33,18 +34,18 @@ print_others(CiCPrinter *c, const Parts *parts, const char *from)
 }
 
 static void
-print_warp(CiGpuPrinter *p, const CiStmt *meet, const Parts *parts, int lanes)
+print_warp(CiGpuPrinter *p, const CiStmt *reduction, const Parts *parts, int lanes)
 {
     CiCPrinter *c = &p->c;
     ci_text_line(c->out, "#pragma unroll");
     ci_text_open(c->out, "for (int h = %d; h; h /= 2) {", lanes / 2);
     print_others(c, parts, "ci_shuffle(%s, h)");
-    ci_c_print_block(c, &meet->body);
+    ci_c_print_block(c, &reduction->body);
     ci_text_close(c->out);
 }
 
 static void
-print_in_order(CiGpuPrinter *p, const CiStmt *meet, const Parts *parts, int warps)
+print_in_order(CiGpuPrinter *p, const CiStmt *reduction, const Parts *parts, int warps)
 {
     CiCPrinter *c = &p->c;
     for (int k = 0; k < parts->count; k++)
@@ -52,19 +53,19 @@ print_in_order(CiGpuPrinter *p, const CiStmt *meet, const Parts *parts, int warp
     ci_text_line(c->out, "#pragma unroll");
     ci_text_open(c->out, "for (int w = 1; w < %d; w++) {", warps);
     print_others(c, parts, "met_%s[w]");
-    ci_c_print_block(c, &meet->body);
+    ci_c_print_block(c, &reduction->body);
     ci_text_close(c->out);
 }
 
 /* Lane 0 has them in order, and tells the others. */
 static void
-print_exchanged(CiGpuPrinter *p, const CiStmt *meet, const Parts *parts, int warps)
+print_exchanged(CiGpuPrinter *p, const CiStmt *reduction, const Parts *parts, int warps)
 {
     CiCPrinter *c = &p->c;
     for (int k = 0; k < parts->count; k++)
         ci_text_line(c->out, "%s = met_%s[%s %% %d];", parts->memories[k]->name,
                      parts->memories[k]->name, p->gpu->thread, warps);
-    print_warp(p, meet, parts, warps);
+    print_warp(p, reduction, parts, warps);
     for (int k = 0; k < parts->count; k++)
         ci_text_line(c->out, "%s = ci_first(%s, %d);", parts->memories[k]->name,
                      parts->memories[k]->name, CI_WARP);
@@ -85,7 +86,7 @@ declare_met(CiGpuPrinter *p, const Parts *parts, int count)
 }
 
 static void
-print_warps(CiGpuPrinter *p, const CiStmt *meet, const Parts *parts)
+print_warps(CiGpuPrinter *p, const CiStmt *reduction, const Parts *parts)
 {
     CiCPrinter *c = &p->c;
     int warps = p->threads / p->gpu->warp;
@@ -96,10 +97,10 @@ print_warps(CiGpuPrinter *p, const CiStmt *meet, const Parts *parts)
                      p->gpu->warp, parts->memories[k]->name);
     ci_text_close(c->out);
     ci_text_line(c->out, "%s", p->gpu->barrier);
-    if (ci_stmt_meets_by_halves(meet))
-        print_exchanged(p, meet, parts, warps);
+    if (ci_stmt_reduces_by_halves(reduction))
+        print_exchanged(p, reduction, parts, warps);
     else
-        print_in_order(p, meet, parts, warps);
+        print_in_order(p, reduction, parts, warps);
 }
 
 static void
@@ -113,17 +114,17 @@ store_met(CiGpuPrinter *p, const Parts *parts)
 /* The lower half of the threads takes the values of the upper half, again and again, until as many
  * values are left as the reduction has results. */
 static void
-print_halves(CiGpuPrinter *p, const CiStmt *meet, const Parts *parts)
+print_halves(CiGpuPrinter *p, const CiStmt *reduction, const Parts *parts)
 {
     CiCPrinter *c = &p->c;
-    int results = meet->number > 1 ? meet->number : 1;
+    int results = reduction->number > 1 ? reduction->number : 1;
     declare_met(p, parts, p->threads);
     store_met(p, parts);
     ci_text_line(c->out, "%s", p->gpu->barrier);
     ci_text_open(c->out, "for (int h = %d; h >= %d; h /= 2) {", p->threads / 2, results);
     ci_text_open(c->out, "if (%s < h) {", p->gpu->thread);
     print_others(c, parts, ci_format(c->ctx, "met_%%s[%s + h]", p->gpu->thread));
-    ci_c_print_block(c, &meet->body);
+    ci_c_print_block(c, &reduction->body);
     store_met(p, parts);
     ci_text_close(c->out);
     ci_text_line(c->out, "%s", p->gpu->barrier);
@@ -139,23 +140,23 @@ print_total(CiGpuPrinter *p, const Parts *parts, const char *from)
 }
 
 void
-ci_gpu_print_block_reduce(CiGpuPrinter *p, const CiStmt *meet)
+ci_gpu_print_block_reduce(CiGpuPrinter *p, const CiStmt *reduction)
 {
     int warp = p->gpu->warp, lanes = p->threads < warp ? p->threads : warp;
     Parts parts = {{NULL}, 0};
     if (p->threads == 1)
         return;
-    ci_stmts_visit(&meet->body, find_parts, &parts);
-    p->other = meet->vars[1];
+    ci_stmts_visit(&reduction->body, find_parts, &parts);
+    p->other = reduction->vars[1];
     ci_text_open(p->c.out, "{");
-    if (meet->number > 1 || warp == 1) {
-        print_halves(p, meet, &parts);
-        if (meet->number <= 1)
+    if (reduction->number > 1 || warp == 1) {
+        print_halves(p, reduction, &parts);
+        if (reduction->number <= 1)
             print_total(p, &parts, "met_%s[0]");
     } else {
-        print_warp(p, meet, &parts, lanes);
+        print_warp(p, reduction, &parts, lanes);
         if (p->threads > warp)
-            print_warps(p, meet, &parts);
+            print_warps(p, reduction, &parts);
         else
             print_total(p, &parts, ci_format(p->c.ctx, "ci_first(%%s, %d)", lanes));
     }

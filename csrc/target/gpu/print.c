@@ -273,7 +273,7 @@ print_loop(CiGpuPrinter *p, const CiStmt *loop)
         print_grid(p, loop);
     else if (loop->run == CI_RUN_thread)
         print_threads(p, loop);
-    else if (loop->run == CI_RUN_meet)
+    else if (loop->run == CI_RUN_reduce)
         ci_gpu_print_block_reduce(p, loop);
     else if (loop->run == CI_RUN_near)
         ci_gpu_print_near(p, loop);
@@ -282,14 +282,14 @@ print_loop(CiGpuPrinter *p, const CiStmt *loop)
     else if (loop->run == CI_RUN_unroll)
         ci_text_line(p->c.out, "#pragma unroll");
     bool is_own = loop->run == CI_RUN_grid || loop->run == CI_RUN_thread ||
-                  loop->run == CI_RUN_meet || loop->run == CI_RUN_near || loop->run == CI_RUN_prefix;
+                  loop->run == CI_RUN_reduce || loop->run == CI_RUN_near || loop->run == CI_RUN_prefix;
     return is_own ? loop : NULL;
 }
 
 static bool
 is_waited_for(const CiStmt *stmt)
 {
-    return stmt->kind == CI_STMT_barrier || stmt->kind == CI_STMT_synchronize || stmt->run == CI_RUN_meet || stmt->run == CI_RUN_prefix;
+    return stmt->kind == CI_STMT_barrier || stmt->kind == CI_STMT_synchronize || stmt->run == CI_RUN_reduce || stmt->run == CI_RUN_prefix;
 }
 
 /* When several fail, one of them is told. */
@@ -485,18 +485,18 @@ static const char *
 blocks_at_once(const CiCPrinter *p)
 {
     const CiProc *proc = p->proc;
-    const CiStmt *meet = find_loop(&proc->body, CI_RUN_meet);
-    bool waits = meet && meet->number > 1;
-    for (int k = 0; k < proc->nparams && meet; k++)
+    const CiStmt *reduction = find_loop(&proc->body, CI_RUN_reduce);
+    bool waits = reduction && reduction->number > 1;
+    for (int k = 0; k < proc->nparams && reduction; k++)
         waits |= proc->params[k]->space == CI_SPACE_partials && !proc->is_finish;
-    int threads = meet && ci_stmt_is_costly_reduce(meet) ? 1024 : 2048;
+    int threads = reduction && ci_stmt_is_costly_reduce(reduction) ? 1024 : 2048;
     return waits ? ci_format(p->ctx, ", %d", threads / ci_gpu_threads(proc)) : "";
 }
 
 static bool
 is_meet(const CiStmt *stmt)
 {
-    return stmt->run == CI_RUN_meet || stmt->run == CI_RUN_prefix;
+    return stmt->run == CI_RUN_reduce || stmt->run == CI_RUN_prefix;
 }
 
 static bool

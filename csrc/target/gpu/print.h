@@ -16,7 +16,7 @@ typedef struct CiGpuPrinter {
     bool is_shared_out;    /* points are, to threads */
     bool meets_again;      /* in a loop of the block's */
     bool is_in_thread;     /* of a loop over threads */
-    const CiExpr *other;   /* of a pair that meets: who is not this thread */
+    const CiExpr *other;   /* of a pair that is combined: the thread that is not this one */
     CiText shared;         /* declarations of shared memory that come first */
     CiMap *declared;       /* their names, interned */
     int64_t shared_bytes;  /* of what is declared, without rows */
@@ -35,7 +35,7 @@ bool ci_gpu_is_in_lanes(const CiCPrinter *p, const CiStmt *stmt);
 void ci_gpu_print_atomic(CiCPrinter *p, const CiStmt *store);
 
 /* block_reduce.c: parts that threads hold become one that all hold. */
-void ci_gpu_print_block_reduce(CiGpuPrinter *p, const CiStmt *meet);
+void ci_gpu_print_block_reduce(CiGpuPrinter *p, const CiStmt *reduction);
 /* And each holds what those before it have, too. */
 void ci_gpu_print_prefix(CiGpuPrinter *p, const CiStmt *prefix);
 void ci_gpu_print_near(CiGpuPrinter *p, const CiStmt *near);

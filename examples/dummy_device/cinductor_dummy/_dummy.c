@@ -1,7 +1,9 @@
 /* A device for cinductor that needs no hardware: two devices whose memory comes from malloc, with threads as
- * streams. A stream executes its tasks in order. Kernels are those of cinductor's own C compiler: they
- * run on the addresses that `allocate` returns. Additions for the tests of cinductor are in
- * _testing.c; here only `dummy_enter` belongs to them, which each function calls first.
+ * streams. A stream executes its tasks in order. Kernels are those of cinductor's own C compiler: they run
+ * on the addresses that `allocate` returns.
+ *
+ * Additions for the tests of cinductor are in _testing.c; here only `dummy_enter` belongs to them, which
+ * each function calls first.
  *
  * Its memory is in _memory.c, its streams are in _streams.c, its collectives in _groups.c.
  *

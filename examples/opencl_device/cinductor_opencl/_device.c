@@ -1,5 +1,7 @@
 /* Memory, streams and events. Memory is shared virtual memory, because cinductor computes addresses
- * inside of blocks. The host accesses it by copies only. A stream is a command queue. */
+ * inside of blocks.
+ *
+ * The host accesses it by copies only. A stream is a command queue. */
 #include "_opencl.h"
 
 #include <stdio.h>

@@ -1,7 +1,8 @@
 /* A simulated accelerator, from outside cinductor: one core without vectors or threads, with 16 KiB of
- * scratchpad in addition to its memory. A CiMachine describes it. Its compiler takes procs, prints C for
- * the core with rows in the scratchpad, and builds that with the system's compiler. A vendor's own
- * compiler would be called by `build_library`.
+ * scratchpad in addition to its memory. A CiMachine describes it.
+ *
+ * Its compiler takes procs, prints C for the core with rows in the scratchpad, and builds that with the
+ * system's compiler. A vendor's own compiler would be called by `build_library`.
  *
  * All functions of cinductor that are called here come from the toolkit. */
 #define PY_SSIZE_T_CLEAN

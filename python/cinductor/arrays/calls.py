@@ -98,7 +98,7 @@ def twin_of(job: Job, devices: tuple[Any, ...], name: str = "device_twin") -> An
         if name == "host_twin":
             settings |= {key: job.settings[key] for key in ("fullgraph", "options")} | {"device": None}
         own: Job = (Job if name == "host_twin" else DeviceJob)(job.fn, settings)
-        own.is_for_show, own.devices = job.is_for_show, () if name == "host_twin" else devices
+        own.is_for_show, own.on_run, own.devices = job.is_for_show, job.on_run, () if name == "host_twin" else devices
         twin = _core.CompiledFunction(job.fn, *signature_of(job.fn), own.miss)
         functools.update_wrapper(twin, job.fn)
         if own.devices:

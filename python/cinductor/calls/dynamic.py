@@ -199,7 +199,7 @@ class Profile:
         self.history = [*self.history[1 - KEPT_CAPTURES :], record]
         return record
 
-    def meet(self, record: dict[Place, int], place: Place, size: int) -> None:
+    def observe(self, record: dict[Place, int], place: Place, size: int) -> None:
         """Record a size of this capture."""
         record[place] = size
         if place in self.dynamic:
@@ -219,9 +219,9 @@ class Profile:
         cls = type(value)
         if cls is np.ndarray:
             for axis, size in enumerate(value.shape):
-                self.meet(record, (f"{words}:{value.ndim}", axis), size)
+                self.observe(record, (f"{words}:{value.ndim}", axis), size)
         elif cls is int:
-            self.meet(record, (words, None), value)
+            self.observe(record, (words, None), value)
         elif cls in (tuple, list, dict) and depth < DEEPEST:
             items = value.items() if cls is dict else enumerate(value)
             for key, item in islice(items, MAX_ITEMS):
@@ -326,7 +326,7 @@ class Symbols:
     ) -> Size | None:
         """The symbol of one axis, or None for a constant."""
         profile = self.profile
-        profile.meet(self.record, place, size)
+        profile.observe(self.record, place, size)
         if mark is not None:
             profile.marks[place] = mark
         mark = profile.marks.get(place)
@@ -376,8 +376,8 @@ class Symbols:
         at, beside = (f"{words} padding", axis), (f"{words} stride", axis)
         profile = self.profile
         is_first = not any(at in before for before in profile.history)
-        profile.meet(self.record, at, padding)
-        profile.meet(self.record, beside, stride)
+        profile.observe(self.record, at, padding)
+        profile.observe(self.record, beside, stride)
         inside = [k for k, s in enumerate(value.strides) if abs(s) < stride and value.shape[k] != 1]
         is_around = sizes is not None and any(sizes[k] is not None for k in inside)
         differs = at in profile.dynamic and beside in profile.dynamic
@@ -388,7 +388,7 @@ class Symbols:
     def of_int(self, value: int, source: int, words: str) -> Size | None:
         """The size for an int argument, or None if it is just a number."""
         place = (words, None)
-        self.profile.meet(self.record, place, value)
+        self.profile.observe(self.record, place, value)
         if self.dynamic is False or abs(value) > LARGEST_INT or place in self.profile.fixed:
             return None
         if place in self.profile.dynamic or (self.dynamic is True and abs(value) > 1):
@@ -406,7 +406,7 @@ class Symbols:
         import zlib
 
         place = (f"bytes {words}", None)
-        self.profile.meet(self.record, place, zlib.crc32(value))
+        self.profile.observe(self.record, place, zlib.crc32(value))
         return self.dynamic is not False and (self.dynamic is True or is_long or place in self.profile.dynamic)
 
     def shared(self, place: Place, size: int, source: int, less: int = 0) -> Size:

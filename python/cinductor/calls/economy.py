@@ -9,7 +9,7 @@ Sleator, "Competitive snoopy caching" (1988).
         a call that is long enough by itself is captured and built at once
 
 "auto" makes the capture of a function's first kinds in the first call and queues its build, because `compile` is a wish. The modules
-that capture are imported beside calls (`Opening`): kinds that a process calls before that are captured in their next call after it.
+that capture are imported in the background (`Opening`): kinds that a process calls before that are captured in their next call after it.
 Only programs with NumPy's very bits follow calls that the original function has run.
 """
 
@@ -43,7 +43,7 @@ TURN, MAX_IMPORT = 5e-3, 2.0  # seconds that a call, and a fork, wait for an imp
 WISHED_BUILDS = 2  # that it queues at once, of one kind
 SESSION = "cinductor.capture.session"  # the module that captures import
 # It and modules that it imports, in an order in which each takes a part of the time: between them an import can end with the process.
-IMPORTED = ("cinductor.capture.syntax.rewrite", "cinductor.capture.stage", "cinductor.capture.calls.calls", "cinductor.capture.calls.builtins", SESSION)
+IMPORTED = ("cinductor.capture.syntax.rewrite", "cinductor.capture.call_state", "cinductor.capture.calls.calls", "cinductor.capture.calls.builtins", SESSION)
 IMPORTING = "NumPy runs the calls while cinductor's modules for capture are imported"
 INEXACT = "the original function has run such calls, and a program of it would give other bits; mode='now' compiles it"
 
@@ -72,7 +72,7 @@ class Economy:
         self.failures = 0  # captures that were not whole, less those that were
         self.wishes = 0  # kinds captured at once
         self.broken: Exception | None = None  # of a build beside calls: NumPy runs them from then on
-        self.captured = self.built = 0.0  # seconds of captures, and of builds beside calls
+        self.captured = self.built = 0.0  # seconds of captures, and of builds in the background
         self.notes: EconomyNotes | None = None  # between processes; None until the first call
         self.unpaid_since: float | None = None  # when the capture in progress began, if nothing has paid for it
 
@@ -138,7 +138,7 @@ class Economy:
         return False
 
     def opens(self, job: Any, account: Any, bound: tuple[Any, ...]) -> bool:
-        """True if NumPy runs a call that wants a capture, because the modules that capture are imported beside calls. Saved calls need none."""
+        """True if NumPy runs a call that wants a capture, because the modules that capture are imported in the background. Saved calls need none."""
         if not opening.is_needed or (job.has_saved and not job.captures) or not has_another_processor() or self.is_long(job, bound):
             return False
         if self.unpaid_since is not None:
@@ -221,7 +221,7 @@ class Economy:
         return call
 
     def queue(self, job: Any, account: Any) -> None:
-        """Has the program of an account built beside calls; with one processor in this one, when calls have paid for all of it."""
+        """Has the program of an account built in the background; with one processor in this one, when calls have paid for all of it."""
         if not has_another_processor():
             account.due = account.price
             account.why = waits(account, "a build")
@@ -236,7 +236,7 @@ class Economy:
     # --- what is told ---
 
     def summary(self, accounts: list[Any]) -> dict[str, float]:
-        """Seconds of calls that NumPy has run while they paid, of captures, and of builds beside calls, for `stats`."""
+        """Seconds of calls that NumPy has run while they paid, of captures, and of builds in the background, for `stats`."""
         return {"plain": sum(a.total for a in accounts), "captured": self.captured, "built": self.built}
 
     def line(self, mode: str, accounts: list[Any], is_compiled: bool) -> str | None:
@@ -262,7 +262,7 @@ def waits(account: Any, step: str) -> str:
 
 
 def has_another_processor() -> bool:
-    """True if a build beside calls does not take the calls' own processor."""
+    """True if a build in the background does not take the calls' own processor."""
     return processors.count() > 1
 
 
@@ -311,7 +311,7 @@ class Paying:
 
 
 class Opening:
-    """The import of the modules that capture, beside calls, which kinds that want a capture wait for."""
+    """The import, in the background, of the modules that capture, which kinds that want a capture wait for."""
 
     def __init__(self) -> None:
         self.importing = allocate_lock()
@@ -354,7 +354,7 @@ class Opening:
             self.importing.release()
 
     def forget(self) -> None:
-        """In the child of a fork, where nothing imports beside calls."""
+        """In the child of a fork, where nothing imports in the background."""
         self.importing, self.has_begun = allocate_lock(), False
 
 

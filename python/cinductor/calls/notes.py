@@ -1,5 +1,5 @@
 """Notes about a function's calls, from one process to the next: the captures that failed, the seconds that kinds of calls have taken in
-NumPy, and the times of programs that were compared with NumPy. They are stored beside the function's saved calls.
+NumPy, and the times of programs that were compared with NumPy. They are stored next to the function's saved calls.
 
     failures 1
     spent DIGEST 0.0123                   a kind of calls, and seconds in NumPy

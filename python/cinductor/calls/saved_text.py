@@ -219,29 +219,17 @@ class LineWriter:
 
     def put(self, *values: Any) -> None:
         """Append the lines of values: a letter and a value, then the lines of the items."""
-        left, lines = [*reversed(values)], self.lines
-        while left:
-            value = left.pop()
-            cls, single = type(value), LETTERS.get(id(value))
-            if single is not None:
-                lines.append(single)
-            elif cls is int:
-                lines.append(f"i{value}")
-            elif cls in (float, complex):  # by their bits: a NaN has a payload
-                lines.append(f"f{np.array(value).dtype.str} {np.array(value).tobytes().hex()}")
-            elif cls is str:
-                lines.append("s" + value.replace("\\", "\\\\").replace("\n", "\\n"))
-            elif cls is bytes:
-                lines.append(f"b{value.hex()}")
-            elif cls in (tuple, list):
-                lines.append(f"{'t' if cls is tuple else 'l'}{len(value)}")
-                left += reversed(value)
-            else:
-                lines.append(self.name_of(value))
+        _core.put_lines(self.lines, values, LETTERS, self.name_of)
 
     def name_of(self, value: Any) -> str:
-        """The name of an object in the text."""
+        """The line of an object that is neither an int nor a tuple or list: of most its name."""
         cls = type(value)
+        if type(value) is str:
+            return "s" + value.replace("\\", "\\\\").replace("\n", "\\n")
+        if cls in (float, complex):  # by their bits: a NaN has a payload
+            return f"f{np.array(value).dtype.str} {np.array(value).tobytes().hex()}"
+        if cls is bytes:
+            return f"b{value.hex()}"
         if is_a(value, np.dtype) and value.isbuiltin == 1:
             return f"D{value.str}"
         if is_a(value, np.generic) and value.dtype.isbuiltin == 1 and value.dtype.kind in "biufc":

@@ -18,6 +18,7 @@ from .. import _core
 from ..base.class_lookup import is_a
 from ..base.signals import Abandon, Replan
 from ..base.signature import KEYWORD_ONLY, VAR_KEYWORD, VAR_POSITIONAL, method_of
+from .call_state import Stage
 from .calls.calls import dispatch
 from .calls.functions import bind
 from .containers import ROWS, is_constant
@@ -25,7 +26,7 @@ from .control import list_columns
 from .deaths import HOLDING_NOTHING, why_not_saved
 from .deferred import DeferredCall, DeferredChoice, DeferredObject, choose
 from .effects import Materialiser
-from .iterators import Octets, is_iterator, octets_in
+from .iterators import TracedBytes, bytes_in, is_iterator
 from .objects import (
     BOUND,
     CONSTANT_LEAVES,
@@ -52,7 +53,6 @@ from .objects import (
     slots_of,
 )
 from .records import emitted
-from .stage import Stage
 from .syntax.names import MEASURES, Names, Uses
 from .syntax.rewrite import NOT_FOUND, NotRewritable, find_function, rewrite
 
@@ -173,8 +173,8 @@ def lift_argument(fn: Any, scope: Any, name: str, value: Any, source: int) -> An
     if not is_taken_apart or not stage.symbols.are_data(value, stage.sources.place(source), is_long):
         return stage.lift_guarded(value, source)
     stage.sources.check(source, "type", bytes)
-    array = stage.sources.make(octets_in, source, value)
-    return Octets(value, stage.lift_guarded(array, stage.sources.source_of(array)))
+    array = stage.sources.make(bytes_in, source, value)
+    return TracedBytes(value, stage.lift_guarded(array, stage.sources.source_of(array)))
 
 
 @functools.lru_cache(maxsize=256)
@@ -263,7 +263,7 @@ def returnable(stage: Stage, value: Any, reached: dict[int, int], seen: dict[int
             if id(value) not in seen:
                 seen[id(value)] = either_class(stage, value)
             return seen[id(value)]
-        if id(value) not in seen and is_loose(value):
+        if id(value) not in seen and has_layout_of_data(value):
             seen[id(value)] = view_call(stage, value, reached, seen)
         return seen.get(id(value)) or value.as_data()
     if cls is np.ndarray:
@@ -422,7 +422,7 @@ def is_instance(value: Any) -> bool:
     )
 
 
-def is_loose(value: Any) -> bool:
+def has_layout_of_data(value: Any) -> bool:
     """True for a view whose layout depends on data."""
     if value.kind != "array" or value.whole is value:
         return False

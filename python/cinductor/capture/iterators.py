@@ -2,7 +2,7 @@
 
 These are ranges, rows of arrays, and enumerate, zip and reversed of them. Python could also iterate over each;
 then its length must be known. When one leaves captured code it becomes Python's own iterator over real values, at
-its current position. Captured code may continue to take items from it: `Escapes.now` maps the iterator to what it
+its current position. Captured code may continue to take items from it: `SharedIterators.now` maps the iterator to what it
 became, so that no item is taken twice.
 """
 
@@ -187,7 +187,7 @@ def items_of(value: Any) -> Items | None:
         return Items(len(value), lambda i: start + i * step, lambda c, f=iter: f(value))
     if cls is Range:
         return Items(value.length, value.get, lambda c, f=iter: f(value.real(c)))
-    if cls is Octets:
+    if cls is TracedBytes:
         return value.items
     if cls is Traced and value.ndim > 0:
         made = lambda c, f=iter: f(c.of(value))  # noqa: E731
@@ -257,7 +257,7 @@ class Flat:
         return concrete.of(self.items)
 
 
-class Octets:
+class TracedBytes:
     """Stands for a bytes object of which only items are read: an array of this call's bytes."""
 
     __slots__ = ("value", "array")
@@ -296,10 +296,10 @@ class Octets:
         return self.value[index]
 
 
-SIZED = (Range, Flat, Octets)  # stand-ins of objects that have a length
+SIZED = (Range, Flat, TracedBytes)  # stand-ins of objects that have a length
 
 
-def octets_in(value: bytes) -> np.ndarray:
+def bytes_in(value: bytes) -> np.ndarray:
     """The bytes as an array."""
     return np.frombuffer(value, np.uint8)
 
@@ -463,7 +463,7 @@ class Escaped:
             self.materialise = None
 
 
-class Asked:
+class PythonIterator:
     """Items of an iterable that cannot be traced, because Python runs between them."""
 
     __slots__ = ("lifting", "iterator")
@@ -471,7 +471,7 @@ class Asked:
     def __init__(self, lifting: Any, iterator: Iterator[Any]) -> None:
         self.lifting, self.iterator = lifting, iterator
 
-    def __iter__(self) -> Asked:
+    def __iter__(self) -> PythonIterator:
         return self
 
     def __next__(self) -> Any:
@@ -489,7 +489,7 @@ def is_iterator(cls: type) -> bool:
     return cls in OURS or cls in OVER_ITERATORS + OVER_CONTAINERS + OTHERS
 
 
-class Escapes:
+class SharedIterators:
     """The iterators of one call that other code can see, and the replacement of each."""
 
     def __init__(self) -> None:
@@ -545,7 +545,7 @@ class Escapes:
                 found.end()
 
 
-STAND_INS = (Steps, Walk, Asked, Items, StableIterator, Flat)  # objects that stand for Python's iterators
+STAND_INS = (Steps, Walk, PythonIterator, Items, StableIterator, Flat)  # objects that stand for Python's iterators
 OURS = (*STAND_INS, Called, Range)
 ATOMS = (int, float, complex, bool, str, bytes, type(None))
 

@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 
 from ..base.class_lookup import is_a
+from .call_state import Stage
+from .control import list_buffer
 from .iterators import Flat
 from .kinds import Hooks
 from .objects import (
@@ -30,7 +32,6 @@ from .objects import (
     is_unguarded,
     objects_in,
 )
-from .stage import Stage
 
 
 def use(stage: Stage, value: Any) -> Any:
@@ -71,9 +72,28 @@ class Hooked:
         return binary(self.scope, name, self.cls, *values)
 
 
+class StoredList(Hooked):
+    """A list that is stored as columns, as an operand: a sum of lists joins the columns, other operators read the items."""
+
+    __slots__ = ()
+
+    def apply(self, name: str, left: Any, right: Any) -> Any:
+        """The operator; the other operand may be such a list, too."""
+        given = [v.value if type(v) is StoredList else v for v in (left, right)]
+        if name == "add" and all(type(v) is list for v in given):
+            made = list_buffer.joined(self.scope, *given)
+            if made is not None:
+                return made
+        lifting = self.scope.stage.lifting
+        return getattr(operator, f"__{name}__")(*(lifting.operand(v.value) if type(v) is StoredList else v for v in (left, right)))
+
+
+StoredList.__name__ = "list"  # in reasons
+
+
 def real(value: Any) -> Any:
     """The operand itself."""
-    return value.value if type(value) is Hooked else value
+    return value.value if is_a(value, Hooked) else value
 
 
 def add_operator(name: str) -> None:

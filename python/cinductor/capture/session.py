@@ -26,12 +26,12 @@ from ..config import user_backend
 from ..errors import ERRORS, ConstraintViolation
 from ..extensions import HEURISTICS, heuristics
 from .assumptions import REPLANS, Assumptions, text_of
+from .call_state import Stage, is_of_ours, limit
 from .calls import builtins as builtins  # registers the table of calls
 from .entry import arguments_of, call, finish, place_of_function
 from .hooks.scope import PlainScope, Scope
 from .objects import why_not_argument
 from .pieces import driver
-from .stage import Stage, is_of_ours, limit
 
 TOLD: set[str] = set()  # the reason of the warning that there is no C compiler
 MAX_WORDS = 600  # characters of a compiler message
@@ -352,6 +352,7 @@ def begin(job: Job, bound: Any, way: Assumptions, allowance: Allowance) -> Stage
     job.turn.tracer = tracer
     tracer.rent = -1 if job.is_for_show else 0 if not allowance.pays or allowance.is_paid else economy.RENT
     tracer.is_dry = job.is_dry
+    tracer.on_run = job.on_run and functools.partial(job.on_run, tracer)
     symbols = Symbols(tracer, job.profile, way.dynamic, job.breaks_by_itself)
     stage = Stage(tracer, symbols, job.names, Scope, PlainScope)
     stage.runs_on = job.device

@@ -11,8 +11,8 @@ from ..numpy.surface import NotCaptured, dummy, require
 from .objects import Traced
 
 if TYPE_CHECKING:
+    from .call_state import Stage
     from .kinds import Hooks
-    from .stage import Stage
 
 DEPRECATED_INDEX = (
     "__index__ returned non-int (type {}).  The ability to return an instance of a strict subclass of int is deprecated, "

@@ -18,7 +18,7 @@ class Counters(TypedDict):
 
 
 class EconomyStats(TypedDict):
-    """Seconds: of calls that NumPy has run until captures and builds were paid for, of captures, and of builds beside calls."""
+    """Seconds: of calls that NumPy has run until captures and builds were paid for, of captures, and of builds in the background."""
 
     plain: float
     captured: float

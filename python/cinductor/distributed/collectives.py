@@ -1,6 +1,6 @@
 """Collectives: what the members of a mesh do together along one of its axes, inside of functions of `shard_map`.
 
-Each is a node of the graph. It runs in a stream of its own, beside kernels that do not need its result.
+Each is a node of the graph. It runs in a stream of its own, in parallel with kernels that do not need its result.
 """
 
 from __future__ import annotations

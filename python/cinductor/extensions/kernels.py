@@ -322,7 +322,7 @@ class UserKernel(UserOperation):
         reads, writes = given[: len(self.reads)], given[len(self.reads) :]
         known = [a for a in given if a is not None]
         if not all(isinstance(a, arrays.Array) for a in known):
-            raise TypeError(f"{self.__name__}: arrays of the host beside those of a device")
+            raise TypeError(f"{self.__name__}: arrays of the host together with those of a device")
         device = known[0].device
         sizes = self.sizes_of(given)
         shapes = [self.shape_of(operand, sizes) for operand in self.writes]

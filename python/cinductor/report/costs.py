@@ -315,7 +315,7 @@ def place_all(found: list[Cost], read: list[Kernel], function: str) -> None:
 
 
 def time_all(found: list[Cost], program: dict[str, Any], seconds: dict[tuple[str, int], float]) -> None:
-    """Set measured times by the number of the kernel or library call. Calls of one number share its time."""
+    """Set measured times by the number of the kernel (in `a.k0` after the letter of its program) or library call. Calls of one number share its time."""
     if not seconds:
         return
     numbers = [line["number"] for line in program["lines"] if line["line"] == "extern"]
@@ -325,4 +325,4 @@ def time_all(found: list[Cost], program: dict[str, Any], seconds: dict[tuple[str
             cost.seconds = seconds["e", number] / numbers.count(number)
     for cost in found:
         if not cost.call:
-            cost.seconds = seconds.get(("k", int(cost.name[1:])))
+            cost.seconds = seconds.get(("k", int(cost.name.rpartition(".")[2][1:])))

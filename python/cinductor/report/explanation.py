@@ -105,11 +105,12 @@ class Explanation:
         self.programs = 0
         self.program: Any = None
         self.specialization: Any = None
-        self.why_not_measured: str | None = "Python is needed between; cinductor.profile() times each piece"
+        self.why_not_measured: str | None = None
         self.ceilings: measure.Ceilings | None = None
         self.function_lines = lines_of(job.fn)
         self._take(job)
         self.parts: list[ProgramTexts] = all_of(self._programs(job), self.place)
+        self._set_times({} if job.on_run is None else job.on_run.seconds)
         self._last = next((part for part in self.parts if part.program is self.program), None)
         for name, value in zip(OF_PROGRAM, facts_of(self.program)):
             setattr(self, name, value)
@@ -261,9 +262,16 @@ class Explanation:
         pickled, or a function that is not compiled whole).
         """
         if self.specialization is None or self._compiled is None:
-            raise RuntimeError(f"{self.name} cannot be measured: {self.why_not_measured}")
+            raise RuntimeError(f"{self.name} cannot be measured: Python is needed between its programs; cinductor.profile() times each")
         self._measure(lambda: self._compiled(*args, **kwargs))
         return self
+
+    def _set_times(self, seconds: dict[Any, Any]) -> None:
+        """Set the times of the programs between breaks."""
+        for part in self.parts:
+            part.set_times(seconds.get(part.program, {}))
+        if any(cost.seconds is None for cost in self.costs):
+            self.why_not_measured = measure.NOT_REPEATED
 
     _compiled: Any = None
 
@@ -365,7 +373,8 @@ def lines_of(fn: Any) -> tuple[int, list[str]]:
 def explain(fn: Any, *args: Any, **kwargs: Any) -> Any:
     """Call fn once on these arguments and report what it was compiled to.
 
-    The call is real, side effects included. Without side effects it is repeated a few times, to time its kernels.
+    The call is real, side effects included. To time the kernels, a call without side effects is repeated a few times; of a call
+    with breaks each compiled piece that changes nothing is run again.
 
     Parameters
     ----------
@@ -400,6 +409,7 @@ def explain(fn: Any, *args: Any, **kwargs: Any) -> Any:
         raise TypeError(wrong("explain", "fn", fn, "a function or another callable"))
     compiled = make(fn, settings)
     job = for_show(compiled)
+    job.on_run = measure.Pieces()
     if known is not None:
         job.profile = known.profile.copy()
     report = called(compiled, job, args, kwargs)
@@ -421,7 +431,7 @@ def of_program(name: str, program: Any) -> Explanation:
     outcome = types.SimpleNamespace(
         breaks=(), replans=(), regions=(), specialization=None, program=program, failed_check=False, info={}, flushes=1
     )
-    job = types.SimpleNamespace(name=name, fn=None, why=None, compiled=None, unused=(), plan=None, last=outcome, segments=())
+    job = types.SimpleNamespace(name=name, fn=None, why=None, compiled=None, unused=(), plan=None, last=outcome, segments=(), on_run=None)
     report = Explanation(job, None)
     report.why_not_measured = "the program was not called by itself"
     return report

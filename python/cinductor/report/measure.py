@@ -18,6 +18,9 @@ BUDGET = 0.02  # seconds for runs after the first
 FEW, MAX_RUNS = 3, 20
 MANY = 1000  # operations of a graph whose texts take long to make
 LONG = 1.0  # seconds of a call that is not repeated unless requested
+NOT_REPEATED = (
+    "a piece that changes something, draws random numbers, takes long or runs on a device is not repeated; cinductor.profile() times each piece"
+)
 
 
 def why_not(specialization: Any, timings: dict[str, Any], seconds: float) -> str | None:
@@ -60,6 +63,20 @@ def times(call: Any, program: Any) -> dict[tuple[str, int], float] | None:
     if not answered:
         return None
     return {key: min(run.get(key, 0.0) for run in answered) for key in answered[0]}
+
+
+class Pieces:
+    """Times the programs between breaks, when the call that is explained runs them. A call without breaks is timed by
+    repeating it.
+    """
+
+    def __init__(self) -> None:
+        self.seconds: dict[Any, dict[tuple[str, int], float]] = {}  # by program
+
+    def __call__(self, tracer: Any, program: Any, seconds: float, run_again: Any) -> None:
+        is_short = seconds <= LONG and tracer.info.get("nodes", 0) <= MANY
+        if tracer.breaks and is_short and program not in self.seconds:
+            self.seconds[program] = times(run_again, program) or {}
 
 
 class Ceilings(NamedTuple):

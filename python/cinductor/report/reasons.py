@@ -171,7 +171,7 @@ REASONS = tuple(
             "source",
             r"its (source|rewriting)|it (evaluates annotations|is rewritten already)|is part of a (coroutine|generator)|line \d+ |"
             r"a (coroutine|generator|star|set of constants|function inside)|defines a (type|class|coroutine)|\S+ is (a function|code|a class)|"
-            r"may resize an array|several stars|a loop without a target|ways that do not meet|a value of another block",
+            r"may resize an array|several stars|a loop without a target|paths that do not join|a value of another block",
             "define the function in a file, and avoid the construct named above (docs/limits.md lists them)",
         ),
         ("numbers", r"~ of a bool", "write not x for a bool of Python"),

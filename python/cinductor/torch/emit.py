@@ -133,7 +133,7 @@ class Emitter(NodeWriter):
         return GraphValue(self.builder.input(text), val.dtype, tuple(val.size()))
 
     def number_of_host(self, val: Any, source: tuple[str, Any]) -> GraphValue:
-        """A tensor of the host without axes, beside tensors of a device: the call reads its element."""
+        """A tensor of the host without axes, together with tensors of a device: the call reads its element."""
         if val.dim():  # it leaves the graph as it is, and no op of the device reads it
             return GraphValue(-1, val.dtype, tuple(val.size()))
         if val.dtype not in (torch.float32, torch.float64, torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8, torch.bool):

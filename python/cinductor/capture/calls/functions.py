@@ -26,6 +26,7 @@ from ...base.user_frame import PACKAGE
 from ...extensions import custom_ops, kernels
 from ...numpy.random import global_states
 from ...numpy.surface import NotCaptured, array, careful, has_dtype, refuse
+from ..call_state import Stage
 from ..deaths import handles, sees_deaths
 from ..objects import (
     BOUND,
@@ -36,9 +37,8 @@ from ..objects import (
     is_numpys,
     leaves_in,
 )
-from ..stage import Stage
-from ..syntax.asking import OURS, STAGE
 from ..syntax.rewrite import NotRewritable, rewrite
+from ..syntax.stage_calls import OURS, STAGE
 
 if TYPE_CHECKING:
     from ..kinds import Hooks

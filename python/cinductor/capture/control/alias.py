@@ -29,14 +29,14 @@ MAX_PATHS = 8  # that are distinguished for one array
 
 
 class Source(NamedTuple):
-    """An array that a value may be. looped: this depends on the number of iterations of a loop; loose: the value is
+    """An array that a value may be. looped: this depends on the number of iterations of a loop; differs_in_layout: the value is
     the array itself, but has another memory layout in NumPy, or is read-only there.
     """
 
     array: Any
     alone: bool = False
     looped: bool = False
-    loose: bool = False
+    differs_in_layout: bool = False
     path: Path = ()
 
     @property
@@ -58,7 +58,7 @@ def distinct(sources: list[Source]) -> list[Source]:
     """
     found: dict[Any, tuple[Source, set[Path]]] = {}
     for source in sources:
-        way = (id(source.array), source.alone, source.looped, source.loose)
+        way = (id(source.array), source.alone, source.looped, source.differs_in_layout)
         found.setdefault(way, (source, set()))[1].add(source.path)
     return [source._replace(path=p) for source, paths in found.values() for p in joined(paths)]
 
@@ -86,11 +86,11 @@ def sources_in(records: Records, value: Any) -> list[Source]:
     return [Source(value)] if found is None else [Source(value), *found[1]]
 
 
-def is_loose(records: Records, value: Any) -> bool:
+def may_differ_in_layout(records: Records, value: Any) -> bool:
     """True if memory made in this call has the value with gaps, reversed or read-only, while passing it on by value
     makes it dense and writable. Memory of Python's caller is a source anyway.
     """
-    if any(source.loose for source in sources_in(records, value)):
+    if any(source.differs_in_layout for source in sources_in(records, value)):
         return True
     return value.whole.is_fresh and (value.is_readonly or not value.is_dense)
 
@@ -132,7 +132,7 @@ class Aliases:
 
     def loosen(self, value: object) -> None:
         """Record that the value has another memory layout or is read-only in NumPy."""
-        self.add(value, [Source(value, loose=True)])
+        self.add(value, [Source(value, differs_in_layout=True)])
 
     def forget(self, values: list[Any]) -> None:
         """Forget values that can no longer be reached."""
@@ -187,13 +187,13 @@ class Aliases:
 
     def is_like(self, value: object, source: Source) -> bool:
         """True if the value cannot be distinguished from an array that it may be."""
-        is_fresh = source.array.is_fresh and not source.loose
+        is_fresh = source.array.is_fresh and not source.differs_in_layout
         return is_fresh and self.tracer.varying(value, source.array) == []
 
     def check_other(self, value: Any, source: Source) -> None:
         """Check that the value is not that array."""
         array, tracer = source.array, self.tracer
-        if source.loose:
+        if source.differs_in_layout:
             raise RegionBreak("an array with another memory layout or other flags is returned", "", 0)
         is_alike = (value.dtype, value.ndim) == (array.dtype, array.ndim)
         if not (source.looped and is_alike and self.tracer.may_check()):
@@ -214,11 +214,11 @@ class Aliases:
 # --- loops ---
 
 
-class Peel(Exception):
+class PeelFirstIteration(Exception):
     """Raised if the first iteration of a loop differs from later ones."""
 
 
-class Unlike(Peel):
+class Unlike(PeelFirstIteration):
     """They differ in the class of a number, which a tagged number may have."""
 
 

@@ -14,8 +14,8 @@ from ... import _core
 from ..kinds import UNBOUND, kind_of, leaves, lifted, rebuilt
 from ..objects import SINGLE, Traced
 from . import lattice, list_buffer
-from .appended import Maybe, owner_of
 from .lattice import Joined
+from .list_append import Maybe, owner_of
 from .region import Region, Regions, truth
 from .state import Snapshot, value_of
 

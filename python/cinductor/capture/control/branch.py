@@ -21,8 +21,8 @@ from ...base.signals import Replan, Signal
 from ...base.user_frame import OURS, locals_of
 from ..kinds import UNBOUND, lifted, strength
 from ..objects import Traced, holds_traced
-from ..syntax.asking import Site
 from ..syntax.desugar import PREFIX
+from ..syntax.stage_calls import Site
 from .alias import Records
 from .arms import End, Level
 from .lattice import Joined, Same, join

@@ -19,7 +19,7 @@ import numpy as np
 from ...base.records import NamedTuple
 from ..kinds import UNBOUND, have_same_structure, in_words, is_same, kind_of, leaves, rebuilt
 from ..objects import Traced
-from .alias import Peel, Unlike
+from .alias import PeelFirstIteration, Unlike
 from .lattice import (
     LARGE,
     OTHER,
@@ -157,7 +157,7 @@ class Types:
     def widen(self, name: str, head: object, value: object) -> bool:
         """True if leaves that were unchanged so far change, or a new name does."""
         if value is UNBOUND or not have_same_structure(head, value):
-            raise Peel(f"{name} changes its type")
+            raise PeelFirstIteration(f"{name} changes its type")
         is_wider = False
         entries = leaves(self.carried.entry[name])
         types = self.carried.types_of.setdefault(name, [None] * len(entries))
@@ -180,14 +180,14 @@ class Types:
                 words = in_words(before), in_words(after)
                 is_alike = words[0] == words[1]
                 other = f"is another object at the end of an iteration ({words[0]})"
-                raise (Unlike if answer.can_tag else Peel)(f"{name} {other if is_alike else 'changes its type from ' + ' to '.join(words)}")
-            raise Peel(f"{name} {answer.text}")
+                raise (Unlike if answer.can_tag else PeelFirstIteration)(f"{name} {other if is_alike else 'changes its type from ' + ' to '.join(words)}")
+            raise PeelFirstIteration(f"{name} {answer.text}")
         if type(answer) is Same:
             return None
         if type(answer) is Buffered or (known is not None and known.lengths):
             kind, axes = known or type_of(before), answer.axes if type(answer) is Buffered else []
             if not self.vary(kind, axes, entry, before, after):
-                raise Peel(f"the array {name} changes its shape")
+                raise PeelFirstIteration(f"the array {name} changes its shape")
             return None if kind is known else kind
         assert type(answer) is Joined
         if known is not None and answer[:2] == (known.kind, known.dtype) and is_as_weak(answer, known):

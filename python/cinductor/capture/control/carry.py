@@ -17,11 +17,11 @@ from ...base.user_frame import OURS
 from ..kinds import UNBOUND, is_array, is_int, is_one, is_same, kind_of, leaves, rebuilt
 from ..objects import MaybeUnbound, Traced
 from . import lattice, list_buffer
-from .alias import Objects, Peel
-from .appended import Appended
+from .alias import Objects, PeelFirstIteration
 from .carried_types import Types
 from .flow import Flow
 from .lattice import Type, at_entry
+from .list_append import AppendedItems
 from .live_out import Last, Trips
 from .loop_state import LoopRegion, LoopState
 from .phi import Memory, Number, Phi, Value, make_region
@@ -61,7 +61,7 @@ class Carried(LoopState):
         self.first_ends: dict[str, Any] = {}
         self.is_weak = self.was_weak = False  # this run has Python's numbers where iterations make NumPy's
         self.is_endless = False  # it only ends by its flag
-        self.appends: dict[int, Appended] = {}
+        self.appends: dict[int, AppendedItems] = {}
         self.trips = Trips()
         self.runs, self.most_runs = 0, WAYS
         renewed = {n for n in loop.site.renewed if kind_of(self.entry[n]) is not None}
@@ -317,7 +317,7 @@ class Carried(LoopState):
             places.add(name, self.head[name], names.get(name))
         places.others += [names.get(n) for n in loop.site.live_out if n not in self.names]
         if (moved := places.distinguishable(loop.elsewhere)) is not None:
-            raise Peel(f"{moved} is another view of its array in each iteration")
+            raise PeelFirstIteration(f"{moved} is another view of its array in each iteration")
         if self.types.joined and self.assumes_weak(names, trace == self.first_trace):
             return False
         self.flow = Flow(self, names)
@@ -330,12 +330,12 @@ class Carried(LoopState):
         computations with constants could depend on them. is_alike: this run left the same trace.
         """
         if not self.ends_alike(names):
-            raise Peel("values are of another type at the end of the loop's first iteration")
+            raise PeelFirstIteration("values are of another type at the end of the loop's first iteration")
         if not is_alike and not self.was_weak:
             self.is_weak = self.was_weak = True
             return True
         if not (is_alike and self.trips.are_known()):
-            raise Peel("values are of another type at the loop's entry")
+            raise PeelFirstIteration("values are of another type at the loop's entry")
         return False
 
     def ends_alike(self, names: dict[str, Any]) -> bool:
@@ -348,7 +348,7 @@ class Carried(LoopState):
         items.
         """
         seen = self.snapshot.since("classes")
-        return self.body.trace, seen, list(map(Appended.kinds_now, self.appends.values()))
+        return self.body.trace, seen, list(map(AppendedItems.kinds_now, self.appends.values()))
 
     def diff_containers(self) -> dict[str, Any]:
         """The contents, at the end of an iteration, of the containers that it changed."""
@@ -368,7 +368,7 @@ class Carried(LoopState):
                 loop.fills |= change.fills
                 if not loop.plan.peel and list_buffer.may_be_columns(loop.tracer, container, change.before):
                     list_buffer.want_buffer(loop, container, change.before[0], change.before)
-                raise Peel("the body adds to a container or takes from it")
+                raise PeelFirstIteration("the body adds to a container or takes from it")
             name = self.snapshot.name_of(container)
             self.entry[name] = self.head[name] = value_of(container, change.before)
         for name, container in self.snapshot.containers.items():
@@ -390,7 +390,7 @@ class Carried(LoopState):
         loop, container = self.loop, change.container
         if self.is_while or loop.site.flag is not None or type(container) is not list:
             list_buffer.want_buffer(loop, container, change.appended[0])
-        grown = Appended(self, container, change.before)
+        grown = AppendedItems(self, container, change.before)
         if grown.is_open and not grown.may_open:
             if type(self.extent) is not int and len(self.state.active) > 1:
                 list_buffer.want_buffer(loop, container, change.appended[0])
@@ -463,7 +463,7 @@ class Carried(LoopState):
                 self.entry[name] = undefined
                 return
         if head is UNBOUND or value is UNBOUND:
-            raise Peel(f"{name} is bound in one iteration and not in another")
+            raise PeelFirstIteration(f"{name} is bound in one iteration and not in another")
         if is_int(head) and is_int(value) and name not in self.no_steps:
             step = value - head
             if type(step) is int or (type(step) is Traced and step.is_fixed):

@@ -13,7 +13,7 @@ from typing import Any
 
 from ..kinds import is_same
 from ..objects import Traced
-from .alias import Peel, Source, is_loose
+from .alias import PeelFirstIteration, Source, may_differ_in_layout
 from .loop_state import LoopState
 from .phi import Value
 
@@ -21,27 +21,27 @@ from .phi import Value
 class CarriedArray:
     """One array carried by value; ends: the arrays that it may be at the end of an iteration."""
 
-    __slots__ = ("phi", "ends", "older", "passed", "before", "vague", "is_made", "is_loose")
+    __slots__ = ("phi", "ends", "older", "passed", "before", "vague", "is_made", "may_differ_in_layout")
 
-    def __init__(self, phi: Value, ends: list[Source], is_loose: bool) -> None:
+    def __init__(self, phi: Value, ends: list[Source], may_differ_in_layout: bool) -> None:
         self.phi, self.ends = phi, ends
         self.older: list[Any] = []  # of these, memory from before the loop,
         self.passed: list[int] = []  # and carried arrays, by number; the rest is made in an iteration
         self.before: dict[int, Any] = {}  # memory from before the loop that it may be at a head, by storage
         self.vague: set[int] = set()  # memory of which it may be one of several views
         self.is_made = False  # it may be another array
-        self.is_loose = is_loose  # True if NumPy gives it another memory layout
+        self.may_differ_in_layout = may_differ_in_layout  # True if NumPy gives it another memory layout
 
     def learn(self, other: CarriedArray) -> bool:
         """Add what another one may be. Returns True if that is new."""
-        count = len(self.before), len(self.vague), self.is_made, self.is_loose
+        count = len(self.before), len(self.vague), self.is_made, self.may_differ_in_layout
         for storage, value in other.before.items():
             if not is_same(self.before.setdefault(storage, value), value):
                 self.vague.add(storage)
         self.vague |= other.vague
         self.is_made |= other.is_made
-        self.is_loose |= other.is_loose
-        return count != (len(self.before), len(self.vague), self.is_made, self.is_loose)
+        self.may_differ_in_layout |= other.may_differ_in_layout
+        return count != (len(self.before), len(self.vague), self.is_made, self.may_differ_in_layout)
 
 
 class Flow:
@@ -56,8 +56,8 @@ class Flow:
         self.roots = [*self.loop.entry.values(), *held]
         for phi, leaf in zip(carried.values, carried.leaves_of(names), strict=True):
             if phi.type.kind == "array":
-                loose = any(is_loose(records, value) for value in (leaf, phi.entry))
-                self.arrays.append(CarriedArray(phi, self.aliases.sources(leaf), loose))
+                differs_in_layout = any(may_differ_in_layout(records, value) for value in (leaf, phi.entry))
+                self.arrays.append(CarriedArray(phi, self.aliases.sources(leaf), differs_in_layout))
         self.pairs: set[tuple[int, int]] = set()  # pairs that may be the same array at the head of an iteration
         if self.arrays:
             self.find_memory()
@@ -99,7 +99,7 @@ class Flow:
         numbers = range(len(self.arrays))
         entries = [self.aliases.sources(array.phi.entry) for array in self.arrays]
         pairs = {(j, k) for j in numbers for k in numbers if j == k}
-        pairs |= {(j, k) for j in numbers for k in numbers if meet(entries[j], entries[k])}
+        pairs |= {(j, k) for j in numbers for k in numbers if share_memory(entries[j], entries[k])}
         while True:
             more = {(j, k) for j in numbers for k in numbers if self.may_end_as_one(j, k, pairs)}
             if more <= pairs:
@@ -134,7 +134,7 @@ class Flow:
             if any(value.storage in written for value in array.older):
                 self.loop.fail(f"{array.phi.name} shares memory that is written to")
             if written & array.before.keys():
-                raise Peel(f"{array.phi.name} shares memory that is written to")
+                raise PeelFirstIteration(f"{array.phi.name} shares memory that is written to")
             if self.is_written(array):
                 self.check_written(number, array)
         for a, b in self.carried.distinct:
@@ -146,13 +146,13 @@ class Flow:
         firsts = [a] if j is None else list(self.arrays[j].before.values())
         seconds = [b] if k is None else list(self.arrays[k].before.values())
         if j is not None and k is not None and j != k and (j, k) in self.pairs:
-            raise Peel("whether an array is another differs between iterations")
+            raise PeelFirstIteration("whether an array is another differs between iterations")
         for first in firsts:
             for second in seconds:
                 if first is a and second is b:
                     continue
                 if first.storage == second.storage:
-                    raise Peel("whether an array is another differs between iterations")
+                    raise PeelFirstIteration("whether an array is another differs between iterations")
                 self.aliases.note_distinct(first, second)
 
     def is_written(self, array: CarriedArray) -> bool:
@@ -163,15 +163,15 @@ class Flow:
     def check_written(self, number: int, array: CarriedArray) -> None:
         """Require that the array was made in the call and has one name, at the entry and after
         every iteration."""
-        if array.is_loose:
+        if array.may_differ_in_layout:
             self.loop.fail(f"{array.phi.name} is written to and has another memory layout or is read-only")
         if array.older or any((number, k) in self.pairs and k != number for k in range(len(self.arrays))):
             self.loop.fail(f"{array.phi.name} shares memory that is written to")
         for value in array.before.values():
             if not value.is_fresh:
-                raise Peel("an array that is carried by value is written to")
+                raise PeelFirstIteration("an array that is carried by value is written to")
             if not self.is_alone(value):
-                raise Peel("names share memory that is written to")
+                raise PeelFirstIteration("names share memory that is written to")
 
     def is_alone(self, value: Any) -> bool:
         """True for memory made in the call that only one name has. Memory from before the loop that an iteration
@@ -232,7 +232,7 @@ class Flow:
                 sources = [source for source in sources if source.alone]
                 most = max(most, needed)
             self.aliases.add(value, sources)
-            if self.arrays[number].is_loose:
+            if self.arrays[number].may_differ_in_layout:
                 self.aliases.loosen(value)
         for j, k in self.pairs:
             if j < k and j in made and k in made:
@@ -240,6 +240,6 @@ class Flow:
         return most
 
 
-def meet(a: list[Source], b: list[Source]) -> bool:
+def share_memory(a: list[Source], b: list[Source]) -> bool:
     """True if two values may be one array."""
     return any(s.storage == t.storage and not s.excludes(t) for s in a for t in b)

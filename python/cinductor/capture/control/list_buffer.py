@@ -3,9 +3,9 @@
 Each leaf of the items has a `Column`, an array with one row per item. The number of items is an int, a size (if a
 loop appends in each iteration), or a data-dependent number. The user's list object is unchanged: `State.lists`
 maps it to its `ListBuffer`. Code that reads the list calls the buffer, or is told that it cannot be read. While a
-loop that appends is captured, the items of earlier iterations are unknown (`appended`).
+loop that appends is captured, the items of earlier iterations are unknown (`list_append`).
 
-If the count is a size (`appended.SizedList`), only supported calls and the caller may read the list. If data decide what
+If the count is a size (`list_append.SizedList`), only supported calls and the caller may read the list. If data decide what
 is appended, the columns are made before the loop, with capacity for everything that its iterations can append.
 Each append checks the capacity, and the count is kept in a list of its own, which loops and branches carry and
 merge like any other. A list that has its items may still be known as rows of a column (`backing_of`).

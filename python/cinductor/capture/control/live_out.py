@@ -32,7 +32,7 @@ from ..kinds import (
 )
 from ..objects import Traced, attributes_of
 from . import lattice
-from .alias import Source, is_loose
+from .alias import Source, may_differ_in_layout
 from .flow import Flow
 from .lattice import type_of
 from .loop_state import LoopState
@@ -101,7 +101,7 @@ class Last:
             return NOWHERE
         last = LastValue((name, place), leaf, type_of(leaf), sources)
         if is_array:
-            last.is_loose = is_loose(self.carried.state.records, leaf)
+            last.may_differ_in_layout = may_differ_in_layout(self.carried.state.records, leaf)
         self.live_out.append(last)
         return last
 
@@ -208,7 +208,7 @@ class Last:
             if last.entry is not None and last.value.kind == "array":
                 sources = sources + [flow.of_before(s.array) for s in flow.aliases.sources(last.entry)]
             flow.aliases.add(value, sources)
-            if last.is_loose:
+            if last.may_differ_in_layout:
                 flow.aliases.loosen(value)
         return {
             name: rebuilt(value, (values[v] if type(v) is LastValue else v for v in leaves(value)))

@@ -23,9 +23,9 @@ from ..iterators import END, UNKNOWN, Items
 from ..kinds import is_same
 from ..objects import Traced
 from . import carried_types
-from .alias import Peel, Unlike
-from .appended import Appended
+from .alias import PeelFirstIteration, Unlike
 from .carry import Carried
+from .list_append import AppendedItems
 from .list_buffer import with_lists_of_head
 from .loop_state import LoopPlan, LoopRegion
 from .region import RegionBreak, Rerun, between_runs, reason_of, truth
@@ -65,7 +65,7 @@ class Loop(LoopRegion):
         self.wanted: tuple[Any, ...] = ()  # a list that becomes a buffer, or a rule by which an array grows
         self.base: Snapshot | None = None
         self.snapshot: Snapshot | None = None
-        self.grown: list[Appended] = []  # lists to which the region appends
+        self.grown: list[AppendedItems] = []  # lists to which the region appends
         self.heads: Any = None  # names for the next plain run
         self.now: Any = {}
         self.restores = self.phase != PLAIN
@@ -257,7 +257,7 @@ class Loop(LoopRegion):
             return True
         is_ours = not issubclass(kind, Signal) and not is_interrupt(error)
         is_weak = self.carried is not None and self.carried.is_weak
-        if is_a(error, Peel) or (is_weak and is_ours):
+        if is_a(error, PeelFirstIteration) or (is_weak and is_ours):
             return self.tag(error) or self.peel_one() or self.fall_back(str(error), error)
         if (reason := reason_of(error)) is not None:
             return self.fall_back(reason, error)

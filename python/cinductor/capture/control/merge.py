@@ -33,8 +33,7 @@ from ..kinds import (
 from ..objects import CONSTANT_LEAVES, SINGLE, MaybeUnbound, Traced
 from ..syntax.jumps import RETURN, VALUE
 from . import lattice
-from .alias import Objects, Source, is_loose, sources_in
-from .appended import Maybe
+from .alias import Objects, Source, may_differ_in_layout, sources_in
 from .arms import (
     ArmValue,
     End,
@@ -50,6 +49,7 @@ from .arms import (
     undefined,
 )
 from .lattice import OTHER, Answer, Buffered, Joined, Reason, Same, join
+from .list_append import Maybe
 from .phi import Memory, Phi, make_region
 from .region import Region
 
@@ -348,7 +348,7 @@ class Merge:
         made: list[dict[int, list[Any]]] = [{}, {}]  # in each arm: storage -> results that have it
         for number, (value, pair) in enumerate(zip(results, self.pairs, strict=True)):
             sources: list[Source] = []
-            if any(self.is_loose(part, end) for part, end in zip(pair.parts, self.ends, strict=True)):
+            if any(self.may_differ_in_layout(part, end) for part, end in zip(pair.parts, self.ends, strict=True)):
                 aliases.loosen(value)
             for which, (part, end) in enumerate(zip(pair.parts, self.ends, strict=True)):
                 array = part.array
@@ -366,10 +366,10 @@ class Merge:
             for other in values[1:]:
                 aliases.link(other, values[0])
 
-    def is_loose(self, part: Any, end: End) -> bool:
+    def may_differ_in_layout(self, part: Any, end: End) -> bool:
         """True if the array's memory layout differs at the end of the arm."""
         array = part.array
-        return array is not None and is_loose(end.records, array.value)
+        return array is not None and may_differ_in_layout(end.records, array.value)
 
     def is_alone(self, array: object, end: End) -> bool:
         """True for memory that only one name has at the end of the arm."""

@@ -184,12 +184,12 @@ class LastValue(Value):
     the name's value before the loop, if that can be its value after it; sources: the earlier
     arrays that it may be."""
 
-    __slots__ = ("sources", "is_loose", "node", "sizes")
+    __slots__ = ("sources", "may_differ_in_layout", "node", "sizes")
 
     def __init__(self, where: tuple[str, int], value: Any, kind: Type, sources: Any) -> None:
         super().__init__(where, None, kind)
         self.value, self.sources = value, sources
-        self.is_loose = False  # its layout differs in NumPy
+        self.may_differ_in_layout = False  # its layout differs in NumPy
         self.node: tuple[Any, int] = (None, 0)  # in the body's block
         self.sizes: list[Number] = []  # those that only the loop knows
 

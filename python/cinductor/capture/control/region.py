@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from ... import _core
-from ...base.class_lookup import HEAP, is_a, module_of
+from ...base.class_lookup import is_a
 from ...base.interrupt import is_interrupt
 from ...base.region_outcome import RegionOutcome
 from ...base.signals import NotPaid, Signal, is_mistake
@@ -25,12 +25,12 @@ from ...base.user_frame import OURS, locals_of
 from ..iterators import END, Items
 from ..kinds import UNBOUND, is_one
 from ..objects import Traced
-from .alias import Aliases, Peel, Records, count_in
+from .alias import Aliases, PeelFirstIteration, Records, count_in
 from .state import Change, Snapshot, State, reached
 
 if TYPE_CHECKING:
     from ..kinds import Hooks
-    from ..syntax.asking import Site
+    from ..syntax.stage_calls import Site
 
 RegionBreak = _core.RegionBreak
 PACKAGE = __name__.partition(".")[0] + "."
@@ -65,8 +65,8 @@ class Regions:
         self.may_open = True
 
     def end(self) -> None:
-        """The call is over: drop references of constructs to frames and values."""
-        let_go([*(made() for made in self.made), self.state, self])
+        """The call is over: empty the objects of this folder, which refer to frames and values."""
+        _core.let_go([*(made() for made in self.made), self.state, self], __package__, USERS)
 
     def note_made(self, made: object) -> None:
         """Record an object that is emptied at the end. No code of Python's runs when it dies, where Ctrl-C would be lost."""
@@ -137,23 +137,6 @@ class Regions:
 USERS = ("container", "reached_by")  # attributes with the user's lists, which may hold millions of items, and nothing of this folder
 
 
-def let_go(values: Iterable[Any]) -> None:
-    """Empty those of these objects that belong to this folder, and their parts."""
-    left = [*values]
-    while left:
-        value = left.pop()
-        cls = type(value)
-        is_own = cls.__flags__ & HEAP and module_of(cls).startswith(__package__)
-        own = getattr(value, "__dict__", {}) if is_own else {}
-        for name in USERS:
-            own.pop(name, None)
-        for part in own.values():
-            left.append(part)
-            if type(part) in (dict, list, tuple):
-                left.extend(part.values() if type(part) is dict else part)
-        own.clear()
-
-
 def between_runs(step: Callable[..., Any]) -> Callable[..., Any]:
     """A step of a construct before or after a run of user code: if it fails, the construct is not captured."""
 
@@ -161,7 +144,7 @@ def between_runs(step: Callable[..., Any]) -> Callable[..., Any]:
     def guarded(self: Region, *args: Any) -> Any:
         try:
             return step(self, *args)
-        except Peel:
+        except PeelFirstIteration:
             raise
         except Exception as error:
             if is_interrupt(error):

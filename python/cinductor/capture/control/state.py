@@ -28,15 +28,15 @@ from ... import _core
 from ...base.records import NamedTuple
 from ..containers import ContainerRow, row_of
 from ..iterators import (
-    Asked,
     Called,
     Escaped,
     Flat,
     Items,
-    Octets,
+    PythonIterator,
     Range,
     StableIterator,
     Steps,
+    TracedBytes,
     Walk,
 )
 from ..kinds import is_one, is_same
@@ -368,7 +368,7 @@ def atoms() -> frozenset[Any]:
 # Modules of C whose classes' tp_traverse shows all that an object holds; besides Python's builtins.
 SHOWN = frozenset({*sys.stdlib_module_names, "numpy"})
 # Classes of the package's whose objects stand for the user's; others hold what is at work.
-OPENED = frozenset({Items, Called, Escaped, Flat, Octets, Range, StableIterator, Steps, Walk, Asked, Method})
+OPENED = frozenset({Items, Called, Escaped, Flat, TracedBytes, Range, StableIterator, Steps, Walk, PythonIterator, Method})
 
 
 def references(

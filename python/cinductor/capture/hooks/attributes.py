@@ -13,9 +13,9 @@ from ...base.class_lookup import is_a
 from ...base.float_warnings import quietened
 from ...numpy.elementwise import set_part
 from ...numpy.surface import NotCaptured
+from ..call_state import fall_back_for_flags, in_users_stead
 from ..objects import FLAGS, Traced, attributes_of, bound_method, is_slot_of
 from ..sources import function_of
-from ..stage import fall_back_for_flags, in_users_stead
 from .reads import Reads
 
 if TYPE_CHECKING:
@@ -213,7 +213,7 @@ class Managed:
 
 
 @in_users_stead
-class Quiet:
+class TracedErrstate:
     """An errstate scope: operations inside are recorded with the floating-point flags that it ignores."""
 
     def __init__(self, tracer: _core.Tracer, errstate: Any, asked: dict[str, Any]) -> None:

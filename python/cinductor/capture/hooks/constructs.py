@@ -21,6 +21,7 @@ from ...base.class_lookup import is_a
 from ...base.signals import Replan
 from ...base.user_frame import locals_of
 from .. import operands
+from ..call_state import check_budget
 from ..control import branch as branches
 from ..control import loop as loops
 from ..control import tuples
@@ -38,7 +39,6 @@ from ..objects import (
     defines,
     holds_traced,
 )
-from ..stage import check_budget
 from ..syntax.jumps import VALUE
 
 

@@ -13,7 +13,16 @@ from ...base.class_lookup import is_a
 from .. import special_methods
 from ..containers import ROWS, are_one, keys_of_view, places_of
 from ..control import list_columns
-from ..iterators import Asked, Items, Octets, Range, StableIterator, Steps, Walk, items_of
+from ..iterators import (
+    Items,
+    PythonIterator,
+    Range,
+    StableIterator,
+    Steps,
+    TracedBytes,
+    Walk,
+    items_of,
+)
 from ..kinds import Hooks
 from ..objects import (
     CONTAINER_TYPES,
@@ -34,7 +43,7 @@ from ..objects import (
 from .subscripts import is_iterable
 
 if TYPE_CHECKING:
-    from ..stage import Stage
+    from ..call_state import Stage
 
 
 MAX_ROWS = 65536  # of an array of rank 2 or more: a row is a view
@@ -67,7 +76,7 @@ class Iteration(Hooks):
             return self._iter_array(value)
         if cls is Range:
             return iter(value)
-        value = value.items if cls is Octets else stage.escapes.now(value)
+        value = value.items if cls is TracedBytes else stage.escapes.now(value)
         if type(value) is Items and value.is_long:
             return self._iter_real(value)
         grown = stage.state.lists.get(id(value), MISSING)
@@ -187,7 +196,7 @@ class Iteration(Hooks):
 
     def _iter_unknown(self, value: Any) -> Iterator[Any]:
         self.stage.tracer.flush()
-        return Asked(self.stage.lifting, iter(value))
+        return PythonIterator(self.stage.lifting, iter(value))
 
     def iter_unpacked(self, value: Any, shape: tuple[Any, ...]) -> Iterator[Any]:
         """The items of a loop whose target unpacks each item."""

@@ -50,7 +50,7 @@ from ..objects import (
 from ..sources import function_of
 
 if TYPE_CHECKING:
-    from ..stage import Stage
+    from ..call_state import Stage
 
 
 Read = tuple[Any, int]  # a value and its source
@@ -102,7 +102,7 @@ class Reads(Hooks):
             return stage.materialise(value).base, OPAQUE
         elif name == "flags":
             if not stage.regions.is_carried_by_value(value):
-                return stage.effects.hollow_flags(value), OWN
+                return stage.effects.flags_without_contents(value), OWN
             stage.effects.abandon("reads flags of an array that may be one of several")
             return stage.materialise(value).flags, OWN
         elif name == "flat" and value.kind == "array":

@@ -20,11 +20,11 @@ from ...base.class_lookup import is_a, module_of
 from ...base.signals import Raised, Signal, comes_from_within, names_traced, reword
 from ...numpy import list_sources
 from .. import operands, special_methods
+from ..call_state import Stage, check_budget, fall_back, lifted_once, with_bailout
+from ..calls import consumers, numbers
 from ..calls.builtins import PATTERNS, contains
 from ..calls.calls import dispatch
-from ..calls.consumers import of_numbers
 from ..calls.functions import DEBUGGERS
-from ..calls.numbers import sum_and_carry, sum_of
 from ..containers import ROWS
 from ..control import list_buffer
 from ..control.mappings import is_open_key, want_mapping
@@ -42,9 +42,8 @@ from ..objects import (
     is_numpys,
 )
 from ..records import at_once, formatted, late_text, record_print
-from ..stage import Stage, check_budget, fall_back, lifted_once, with_bailout
-from ..syntax.asking import Site
-from .attributes import Attributes, Managed, Quiet, Slot
+from ..syntax.stage_calls import Site
+from .attributes import Attributes, Managed, Slot, TracedErrstate
 from .constructs import PlainControl, TracedControl, generated
 from .iteration import Iteration
 from .subscripts import Subscripts
@@ -123,11 +122,11 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
 
     def sum_and_carry(self, total: Any, carry: Any, item: Any) -> tuple[Any, Any]:
         """Add one item to a compensated sum."""
-        return sum_and_carry(self, total, carry, item)
+        return numbers.sum_and_carry(self, total, carry, item)
 
     def sum_of(self, total: Any, carry: Any) -> Any:
         """The value of a compensated sum."""
-        return sum_of(self, total, carry)
+        return numbers.sum_of(self, total, carry)
 
     def _global(self, where: dict[str, Any], cache: dict[str, Any], name: str, value: Any) -> Any:
         stage = self.stage
@@ -226,6 +225,8 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
         if cls in FREE_TYPES:
             return value
         if cls in CONTAINER_TYPES:
+            if id(value) in self.stage.state.lists:
+                return operands.StoredList(self, value, list)
             return self.stage.lifting.operand(value)
         return operands.operand(self, value)
 
@@ -250,15 +251,6 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
                 self.leave_open()
                 return made
         return self.operand(a) * self.operand(b)
-
-    def joined(self, a: Any, b: Any) -> Any:
-        """a + b, where one operand is a list display."""
-        lists = self.stage.state.lists
-        if lists and (id(a) in lists or id(b) in lists):
-            made = list_buffer.joined(self, a, b)
-            if made is not None:
-                return made
-        return self.operand(a) + self.operand(b)
 
     def members(self, value: Any) -> Any:
         """The right operand of `in`."""
@@ -362,7 +354,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
             return self.stage.materialise(value)  # raises when it is entered
         if cls is np.errstate and self.stage.sources.source_of(value) is None:
             # Made by the table of calls, which has inspected its arguments.
-            return Quiet(self.stage.tracer, *self.stage.errstates[id(value)])
+            return TracedErrstate(self.stage.tracer, *self.stage.errstates[id(value)])
         is_null = module_of(cls) == "contextlib" and cls.__name__ == "nullcontext"
         if is_null or not all(self.stage.sources.defines(cls, name) for name in ("__enter__", "__exit__")):
             return value  # Python raises for a class without both
@@ -450,7 +442,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
                 if source is not None and grown.has_sources:
                     return dispatch(self, source, args[1:], kwargs)
             elif not grown.may_look:
-                found = of_numbers(self, args[0], grown)
+                found = consumers.of_numbers(self, args[0], grown)
                 return grown.call(args[0]) if found is None else found
             else:
                 grown.materialise()
@@ -480,7 +472,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
 SOURCES = {id(f): source for f, source in list_sources.FUNCTIONS.items()}
 # Operations of rewritten code, except those that inspect the calling frame or have no result.
 BAILING = """
-    name free local use operand read_operand repeat joined members contains test augment context mapping iter
+    name free local use operand read_operand repeat members contains test augment context mapping iter
     star key iter_unpacked unpack attr item call call_method late_text printed slice import_module import_name lt le gt ge eq ne bound for_
     while_ if_ bool_begin then not_ truth is_bool is_one holds
     _get_global _set_global _del_global _get_free _set_free _del_free
@@ -537,7 +529,6 @@ class PlainScope(Scope):
     bool_end = holds = staticmethod(lambda value: value)
     not_: Any = staticmethod(operator.not_)
     repeat: Any = staticmethod(operator.mul)
-    joined: Any = staticmethod(operator.add)
     modulo: Any = staticmethod(operator.mod)
     bound = staticmethod(PlainControl.bound)
     lt, le, gt, ge, eq, ne = (staticmethod(getattr(operator, name)) for name in ("lt", "le", "gt", "ge", "eq", "ne"))

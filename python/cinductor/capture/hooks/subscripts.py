@@ -25,11 +25,12 @@ import numpy as np
 from ...base.class_lookup import is_a, module_of
 from ...numpy.index import flat as raveled
 from .. import operands, special_methods
+from ..call_state import fall_back_for_flags
 from ..calls.numpy_calls import constants
 from ..containers import ROWS, is_constant
 from ..control import list_buffer, list_columns
 from ..control.mappings import is_open_key, item_or_default, want_mapping
-from ..iterators import Flat, Octets, Range
+from ..iterators import Flat, Range, TracedBytes
 from ..kinds import Hooks, have_same_structure, kind_of, leaves, rebuilt
 from ..objects import (
     CONTAINER_TYPES,
@@ -49,11 +50,10 @@ from ..objects import (
     is_standard,
     is_tuple,
 )
-from ..stage import fall_back_for_flags
 from .attributes import Slot
 
 if TYPE_CHECKING:
-    from ..stage import Stage
+    from ..call_state import Stage
 
 
 INDEX_TRICKS = frozenset(
@@ -181,7 +181,7 @@ class Subscripts(Hooks):
             return stage.effects.flags_with(value, key)[key]
         if cls is Flat:
             return read_flat(self, value, key if type(key) in FREE_TYPES else self._key(key))
-        if cls is Octets:
+        if cls is TracedBytes:
             return value.item(key if type(key) in FREE_TYPES else self._key(key))
         if id(value) in stage.state.lists and not is_a(value, dict):
             return stage.state.lists[id(value)].item(self._index(key))

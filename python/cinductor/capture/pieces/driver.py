@@ -27,8 +27,8 @@ from ...base.signals import READS_BASE
 from ...base.signature import method_of, signature_of
 from ...calls.budget import needs_no_break
 from ...calls.job import Job
+from ..call_state import REST
 from ..calls.functions import why_not_followed
-from ..stage import REST
 from ..syntax.jumps import exits_of, with_exits_behind
 from ..syntax.names import walk
 from ..syntax.rewrite import (

@@ -29,9 +29,9 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from .asking import OURS, Expressions, Site
 from .jumps import VALUE, may_be_traced
 from .names import children, placed, type_parameters, walk
+from .stage_calls import OURS, Expressions, Site
 
 OPERATORS: dict[type[ast.operator], str] = {
     ast.Add: "iadd",

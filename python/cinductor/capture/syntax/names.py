@@ -19,22 +19,9 @@ FunctionNode = ast.FunctionDef | ast.Lambda
 LEAVES = frozenset({ast.Name, ast.Constant})  # most nodes
 
 
-# The child nodes in order; a node and all below it, breadth first; a new node with the position of an old one; the
+# The child nodes in order; a node and all below it, breadth first; a copy of these. A new node with the position of an old one; the
 # position of a node, for a new one. Called thousands of times, so they are implemented in C.
-children, walk, placed, place_of = _core.children, _core.walk, _core.placed, _core.place_of
-
-
-def duplicate(value: Any) -> Any:
-    """A copy of a syntax node and all nodes below it, or of a list of them. Nodes without fields, as `Load`, are objects
-    that all trees share, also those of other packages, which may have attributes of their own.
-    """
-    if type(value) is list:
-        return [duplicate(item) for item in value]
-    if not isinstance(value, ast.AST) or not value._fields and not value._attributes:
-        return value
-    new = type(value).__new__(type(value))
-    vars(new).update({name: duplicate(part) for name, part in vars(value).items()})
-    return new
+children, walk, duplicate, placed, place_of = _core.children, _core.walk, _core.duplicate, _core.placed, _core.place_of
 
 
 class Methods(dict[type[ast.AST], Callable[[Any, Any], Any]]):

@@ -17,51 +17,31 @@ import ast
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from ... import _core
 from ...base.user_frame import OURS, STAGE
-from .names import FunctionNode, children, place_of, walk
+from .names import FunctionNode, place_of, walk
 
 SLOTS = frozenset({"attr_slot", "item_slot", "global_slot", "free_slot"})
 SAME = frozenset({"inverted", "operand", "read_operand", "use"})  # give the value that they are given
 CALLS = frozenset({"call", "generated", None})  # methods of `__ci__` that call what the user's code calls
+CHOICES = ("choose", "choose_result")  # in a conditional expression no operand waits
 READS = frozenset({"name", "bound", *SLOTS})  # give what is found by a name, or a place in it
 
 Part = tuple[Any, Any]  # an owner and a field, or a list and a position
 
 
 def mark_operands(root: FunctionNode) -> None:
-    """Adds `waits` and `done` to a rewritten function and to those inside it."""
-    nodes: list[Any] = [root]
-    found: list[tuple[Any, type, list[Any]]] = []  # nodes with others inside
-    for node in nodes:  # each before those inside it
-        cls, inside = type(node), children(node)
-        if cls in COMPREHENSIONS:
-            leave_unseen(node)
-        if cls is ast.FunctionDef:  # without annotations
-            nodes += [*node.body, *map(at, ORDER[cls](node))]
-        else:
-            nodes += inside
-        if cls is ast.Lambda or cls is ast.FunctionDef:  # what evaluates defaults
-            inside = [*(inside if cls is ast.FunctionDef else ()), *children(node.args)]
-        if inside:
-            found.append((node, cls, inside))
-    calling: set[int] = set()  # ids of nodes whose evaluation calls something
-    for node, cls, inside in reversed(found):
-        is_calling = not calling.isdisjoint(map(id, inside))
-        method = method_of(node) if cls is ast.Call else None
-        if is_calling and cls in ORDER and method not in ("choose", "choose_result"):  # in a conditional expression no operand waits
-            parts = ORDER[cls](node)
+    """Adds `waits` and `done` to a rewritten function and to those inside it. In a comprehension that Python runs, calls do not mark
+    operands (`call_method`), because its container waits.
+    """
+    nodes, calling = _core.calling_nodes(root, KINDS)
+    for node in nodes:
+        order = ORDER.get(type(node))
+        if order is not None and method_of(node) not in CHOICES:
+            parts = order(node)
             last = max((i for i, part in enumerate(parts) if id(at(part)) in calling), default=0)
             if last:
                 mark(parts[:last], parts[last])
-        if is_calling or (cls is ast.Call and method in CALLS):
-            calling.add(id(node))
-
-
-def leave_unseen(node: ast.expr) -> None:
-    """Change the calls in a comprehension that Python runs to methods that do not mark operands, because its container waits."""
-    for call in [n for n in walk(node) if type(n) is ast.Call]:
-        if method_of(call) == "call":
-            call.func.attr = "call_method"  # type: ignore[attr-defined]
 
 
 def mark(parts: list[Part], then: Part) -> None:
@@ -139,6 +119,8 @@ def of_arguments(node: ast.arguments) -> list[Part]:
 
 COMPREHENSION = "__ci_"  # prefix of cinductor's function names, followed by the name in tracebacks and a number
 COMPREHENSIONS = frozenset({ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp})
+# Classes and names of syntax, for `_core.calling_nodes`.
+KINDS = (ast.Call, ast.Attribute, ast.Name, ast.FunctionDef, ast.Lambda, COMPREHENSIONS, STAGE, CALLS, "call", "call_method")
 ORDER: dict[type, Callable[[Any], list[Part]]] = {
     ast.Call: of_call,
     ast.BinOp: lambda node: [(node, "left"), (node, "right")],

@@ -30,11 +30,11 @@ from typing import Any
 from ...base.records import NamedTuple
 from ...base.user_frame import wrong
 from . import bytecode, desugar
-from .asking import OURS, STAGE, Site
 from .control import Control
 from .jumps import with_exits_behind
 from .names import FunctionNode, Transformer, children, duplicate, place_of, walk
 from .pending import COMPREHENSION, COMPREHENSIONS, mark_operands
+from .stage_calls import OURS, STAGE, Site
 
 FACTORY = "__ci_factory__"
 FUNCTION = "__ci_function__"

@@ -250,7 +250,7 @@ class Structure:
         while block is not None and (block is not follow or at_head):
             self.steps += 1
             if self.steps > MAX_STEPS:
-                raise Unknown("ways that do not meet")
+                raise Unknown("paths that do not join")
             if ways is not None and not at_head and block in (ways.head, ways.behind):
                 jump = ast.Continue() if block is ways.head else ast.Break()
                 return [*out, self.on_line(jump, line)]

@@ -13,7 +13,7 @@ from ..writer import broadcast
 
 
 class GraphNumber:
-    """An element-wise value. Python numbers beside it are constants of its dtype."""
+    """An element-wise value. Python numbers with it are constants of its dtype."""
 
     def __init__(self, emitter: Emitter, value: GraphValue):
         self.emitter, self.value = emitter, value

@@ -1,7 +1,7 @@
 /* A level that is given as text. It replaces the output of the level before it, so that a dump of a
  * compile can be edited and run. */
-#ifndef CI_API_GIVEN_H
-#define CI_API_GIVEN_H
+#ifndef CI_API_FROM_TEXT_H
+#define CI_API_FROM_TEXT_H
 
 #include "api/compile.h"
 

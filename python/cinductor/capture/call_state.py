@@ -54,7 +54,7 @@ from .objects import (
 )
 from .records import Records
 from .sources import Sources
-from .syntax.asking import STAGE
+from .syntax.stage_calls import STAGE
 
 
 class Stage:

@@ -1,7 +1,7 @@
 /* The memory plan: memory for lines that only say what to run. One structure, wrapper->lives, says when
  * each buffer is of use, and every step keeps it true. */
-#ifndef CI_WRAPPER_PLACE_H
-#define CI_WRAPPER_PLACE_H
+#ifndef CI_WRAPPER_ALLOCATE_H
+#define CI_WRAPPER_ALLOCATE_H
 
 #include "wrapper/wrapper.h"
 

@@ -2,8 +2,8 @@
  * source need not be printed to compute its digest. A note's key covers everything that the source
  * depends on: the text of the kernels, the options, the compiler's own code and the code generators
  * after it. */
-#ifndef CI_DEVICE_CPU_KNOWN_H
-#define CI_DEVICE_CPU_KNOWN_H
+#ifndef CI_DEVICE_CPU_BUILD_NOTES_H
+#define CI_DEVICE_CPU_BUILD_NOTES_H
 
 #include "base/hash.h"
 #include "device/cpu/compiler.h"

@@ -1,6 +1,6 @@
 /* The out-of-memory report: a program's memory, in words. */
-#ifndef CI_RUNTIME_SHORTAGE_H
-#define CI_RUNTIME_SHORTAGE_H
+#ifndef CI_RUNTIME_OUT_OF_MEMORY_H
+#define CI_RUNTIME_OUT_OF_MEMORY_H
 
 #include "runtime/plan.h"
 

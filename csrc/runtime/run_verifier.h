@@ -1,8 +1,8 @@
 /* Optional checks at run time, which compare a run with the memory plan: lifetimes, sizes,
  * alignment, and NaNs. Without these options a program has no watch, and a step costs nothing
  * more. */
-#ifndef CI_RUNTIME_WATCH_H
-#define CI_RUNTIME_WATCH_H
+#ifndef CI_RUNTIME_RUN_VERIFIER_H
+#define CI_RUNTIME_RUN_VERIFIER_H
 
 #include "runtime/plan.h"
 

@@ -233,6 +233,13 @@ def is_list(node: ast.expr) -> bool:
     return isinstance(node, ast.List)
 
 
+def may_be_list(node: ast.expr) -> bool:
+    """False if the value of an expression can be no list that is stored as columns."""
+    if isinstance(node, ast.BinOp):
+        return is_list(node) or (isinstance(node.op, ast.Add) and may_be_list(node.left) and may_be_list(node.right))
+    return not isinstance(node, ast.Constant | ast.Compare | ast.JoinedStr | ast.UnaryOp)
+
+
 class Expressions(Asking):
     """Rewrites expressions."""
 
@@ -362,7 +369,7 @@ class Expressions(Asking):
 
     def _use(self, node: ast.expr, method: str = "use") -> ast.expr:
         """The operand, passed to the stage unless it can only be a fresh value."""
-        fresh = isinstance(node, ast.Constant | ast.BinOp | ast.Compare | ast.JoinedStr | ast.UnaryOp)
+        fresh = isinstance(node, ast.Constant | ast.BinOp | ast.Compare | ast.JoinedStr | ast.UnaryOp) and not may_be_list(node)
         new = self.visit(node)
         return new if fresh else self.ask(node, method, new)
 
@@ -371,9 +378,8 @@ class Expressions(Asking):
         return self._use(node, "test") if may_be_traced(node) else self.visit(node)
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
-        if self.with_regions and is_list(node):
-            method = "repeat" if isinstance(node.op, ast.Mult) else "joined"
-            return self.ask(node, method, self.visit(node.left), self.visit(node.right))
+        if self.with_regions and isinstance(node.op, ast.Mult) and is_list(node):
+            return self.ask(node, "repeat", self.visit(node.left), self.visit(node.right))
         if isinstance(node.op, ast.Mod) and not isinstance(node.right, ast.Constant):
             return self.ask(node, "modulo", self.visit(node.left), self.visit(node.right))
         node.left = self._use(node.left, "operand")

@@ -1,9 +1,11 @@
 /* Rebuilds a specialization from the parts that saved.c made. Python has read them
  * (saved_text.py), so their objects belong to this process. Each function here rebuilds the part
- * of the same name. The guards come first; if they do not accept the call the rest is skipped.
- * Then come the inputs of the program, the program itself (compiled from the text of the graph,
- * with kernels from the cache), and the pieces of the result. An invalid part raises ValueError,
- * and the call is captured. No number read from the parts may be trusted. */
+ * of the same name.
+ *
+ * The guards come first; if they do not accept the call the rest is skipped. Then come the inputs
+ * of the program, the program itself (compiled from the text of the graph, with kernels from the
+ * cache), and the pieces of the result. An invalid part raises ValueError, and the call is
+ * captured. No number read from the parts may be trusted. */
 #include "replay/recipe.h"
 #include "replay/specialization.h"
 

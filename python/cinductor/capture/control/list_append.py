@@ -23,7 +23,7 @@ from ..iterators import MAX_READ
 from ..kinds import ATOMS, is_number, is_one, is_same, is_tagged, leaves, rebuilt
 from ..made_lists import listed
 from ..objects import Traced
-from .alias import Peel
+from .alias import PeelFirstIteration
 from .backings import JOINS, backing_of, keep_backing, list_of
 from .columns import Column
 from .list_buffer import LOOKED_AT, Columns, ListBuffer, want_buffer
@@ -191,7 +191,7 @@ class SizedList(ListBuffer):
         return self.replan(f"{name} reads a list that is as long as a loop had iterations")
 
 
-class Appended(Columns):
+class AppendedItems(Columns):
     """The items that iterations of one loop append to a list, which contained `before` when the loop began. It stands
     for the list during the capture of the loop, as a `ListBuffer` does elsewhere.
     """
@@ -374,7 +374,7 @@ class Appended(Columns):
                 self.loop.fail("an array that stays is appended to a list")
             items = [carried.entry[name] for name in carried.snapshot.containers]
             if not self.loop.is_alone(phi.entry, [*self.loop.entry.values(), *items]):
-                raise Peel("an array of before the loop is appended to a list")
+                raise PeelFirstIteration("an array of before the loop is appended to a list")
             return None
         if carried.snapshot.graph.had(array.whole):
             self.loop.fail("an array of before the loop is appended to a list")
@@ -489,8 +489,8 @@ class Appended(Columns):
         return self.tracer.copy(value, "K") if column.rows is not None and value.kind == "array" else value
 
 
-def owner_of(region: Region, change: Change) -> Appended:
-    """The `Appended` of a list to which an arm of a branch appends, at first as an item; raises if there is none yet.
+def owner_of(region: Region, change: Change) -> AppendedItems:
+    """The `AppendedItems` of a list to which an arm of a branch appends, at first as an item; raises if there is none yet.
     """
     container, state = change.container, region.state
     known = state.lists.get(id(container))
