@@ -155,8 +155,10 @@ def compare(worlds, what):
 
 
 def explore(made, seed, count, name=""):
-    """Make up to TIMES changes for a function in two worlds; return their number."""
-    rng, done = random.Random(seed), 0
+    """Make changes for a function in two worlds, up to TIMES for each one compiled; return their number. A place is changed
+    again only after all others.
+    """
+    rng, done, changed = random.Random(seed), 0, set()
     while count > 0:
         pair = made(), made()
         compiled, plain = pair
@@ -166,7 +168,9 @@ def explore(made, seed, count, name=""):
         for _ in range(min(count, TIMES)):
             count -= 1
             both = [places(world.fn, world.given) for world in pair]
-            key, number = rng.choice([key for key in both[0] if key in both[1]]), rng.random()
+            keys = [key for key in both[0] if key in both[1]]
+            key, number = rng.choice([key for key in keys if key not in changed] or keys), rng.random()
+            changed.add(key)
             undone = change(both, key, number)
             if undone is None:
                 continue

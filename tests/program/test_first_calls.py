@@ -332,7 +332,7 @@ def test_another_thread_acts_between_any_two_steps(monkeypatch, fn, act):
         thread.join()
 
     between.act = cinductor.reset if act == "reset" else others
-    sizes = [(0, 3), (1, 3), (1, 4), (2, 5), (0, 1), (0, 3), (0, 3), (0, 3)] * 2
+    sizes = [(0, 3), (1, 3), (1, 4), (2, 5), (0, 1), (0, 3), (0, 3), (0, 3), (3, 6)] * 2
     total = None
     for _ in range(24 if act == "reset" else 6):
         between.count = 0

@@ -24,7 +24,7 @@ UNTOUCHED = frozenset(
     """__dict__ __weakref__ __module__ __slots__ __annotations__ __orig_bases__ __parameters__ __static_attributes__ __firstlineno__
     __abstractmethods__ _abc_impl __dataclass_fields__ __dataclass_params__ _member_map_ _member_names_ _value2member_map_ __new__
     _member_type_ _use_args_ _new_member_ _generate_next_value_ _unhashable_values_ _value_repr_ __hash__
-    _hashable_values_ _sort_order_ __objclass__ _missing_ __builtins__ __loader__ __spec__ __file__ __cached__ __package__ __name__
+    _hashable_values_ _sort_order_ __objclass__ __builtins__ __loader__ __spec__ __file__ __cached__ __package__ __name__
     LOG _name_ __annotate_func__ __annotations_cache__ __replace__""".split()
 )
 

@@ -381,6 +381,52 @@ class Number(enum.IntEnum):
     TWO = 2
 
 
+offset = 1.0
+
+
+class Looked(enum.EnumMeta):
+    """Looks for another value than it is asked for."""
+
+    def __call__(cls, value):
+        return super().__call__(value + offset)
+
+
+class Shifted(enum.Enum, metaclass=Looked):
+    A = 2.0
+    B = 3.0
+
+
+class Lenient(enum.Enum):
+    """Answers for values that it does not have."""
+
+    A = 2.0
+    B = 3.0
+
+    @classmethod
+    def _missing_(cls, value):
+        return cls.A if offset == 1.0 else cls.B
+
+
+class Marks(enum.Flag):
+    A = 1
+    B = 2
+
+
+@program
+def enum_of_a_value(x):
+    return x * Colour(2.0).half + Marks(3).value + len(Marks(3)) + Lenient(3.0).value
+
+
+@program
+def enum_of_a_value_that_it_does_not_have(x):
+    return x * Lenient("?").value
+
+
+@program
+def enum_whose_class_looks(x):
+    return x * Shifted(1.0).value
+
+
 @program
 def enum_value(x):
     return x * Colour.RED.value

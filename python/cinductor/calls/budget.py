@@ -62,22 +62,21 @@ class Allowance:
 
     They are few, or as many as calls of its kind have taken in NumPy, or as many as this call may take, and never more
     than `most`, the option capture_limit. pays: False if capture waits for nothing. account: that of the call's kind, or
-    None. bound: returns the seconds that this call may take.
+    None. bound: returns the seconds that this call may take. used: what captures of the function have taken in a call that is
+    in progress and contains this one: the limit holds for a recursion as a whole.
     """
 
-    def __init__(self, most: float, pays: bool, account: Any, bound: Callable[[], float]) -> None:
+    def __init__(self, most: float, pays: bool, account: Any, bound: Callable[[], float], used: float = 0.0) -> None:
         self.most, self.pays, self.account, self.bound = most, pays, account, bound
         spent = account.spent if account is not None else 0.0
         self.is_paid = spent > 0  # pieces are built
         has_program = account is not None and account.program is not None  # a capture of this kind was whole
         self.seconds = most if has_program or not pays else min(most, max(CAPTURE, spent))
         self.is_asked = not pays  # the bound
-        self.used = 0.0
+        self.used = used
 
     def left(self, regions: bool) -> float:
         """For the next attempt. One with regions leaves half of the most for another without."""
-        if not self.pays:
-            return self.most
         return min(self.seconds, self.most / (2 if regions else 1)) - self.used
 
     def raise_by_bound(self) -> bool:

@@ -36,7 +36,15 @@ from .economy import Economy, waits
 MAX_WAIT = 2.0  # seconds to wait for each capture
 POLL = 0.004  # seconds
 
-_capturing = _local()
+class Capturing(_local):
+    """For each thread: the captures in progress, nested, and what captures have taken since the outermost one of each job began."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.used: dict[int, float] = {}  # seconds by id of the job
+
+
+_capturing = Capturing()
 
 
 def is_compiling() -> bool:
@@ -47,7 +55,7 @@ def is_compiling() -> bool:
     bool
         True during a capture, also for the captured function itself.
     """
-    return getattr(_capturing, "count", 0) > 0
+    return _capturing.count > 0
 
 
 class Turn:
@@ -273,6 +281,13 @@ class Job:
     def note_own_work(self, seconds: float) -> None:
         """A capture has ended, which has taken so long without the user's code."""
         self.economy.captured += seconds
+        if id(self) in _capturing.used:
+            _capturing.used[id(self)] += seconds
+
+    @property
+    def used(self) -> float:
+        """Seconds of captures in the outermost call in progress that this thread captures."""
+        return _capturing.used.get(id(self), 0.0)
 
     def warn_of_build(self, error: Exception) -> str:
         """Warn once that a build has failed; the text."""
@@ -367,15 +382,19 @@ class Job:
 
     def capture(self, compiled: Any, bound: Any, args: Any, kwargs: Any) -> Any:
         """Capture the call in this thread."""
-        _capturing.count = getattr(_capturing, "count", 0) + 1
+        _capturing.count += 1
         self.captures += 1
         self.counts["captures"] += 1
         self.counts["recompiles"] += self.captures > 1
-        begun = events.begin(self)
+        begun, is_outermost = events.begin(self), id(self) not in _capturing.used
+        if is_outermost:
+            _capturing.used[id(self)] = 0.0
         try:
             return lazy.load("capture.session").run(self, compiled, bound, args, kwargs or {})
         finally:
             _capturing.count -= 1
+            if is_outermost:
+                del _capturing.used[id(self)]
             self.keep_profile()
             self.trim_cache()
             events.end(self, begun)

@@ -134,6 +134,8 @@ def guarded(job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, backend
     """Run the call with one backend; raise Retry if it failed before anything happened."""
     allowance = allowance_of(job, compiled, bound)
     account = allowance.account
+    if allowance.used and allowance.left(False) <= 0 and not job.settings["fullgraph"]:
+        return job.run_eager(args, kwargs) if account is None else job.run_noted(account, args, kwargs)
     instead: Any
     try:
         return attempt(job, compiled, bound, args, kwargs, backend, allowance)
@@ -164,7 +166,7 @@ def guarded(job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, backend
 def allowance_of(job: Job, compiled: Any, bound: Any) -> Allowance:
     """The time that captures of a call may take."""
     account = compiled.account(bound) if job.pays and job.owner is None else None
-    return Allowance(job.option("capture_limit"), job.pays, account, functools.partial(bounds.seconds_of, job.fn, bound))
+    return Allowance(job.option("capture_limit"), job.pays, account, functools.partial(bounds.seconds_of, job.fn, bound), job.used)
 
 
 def postpone(account: Any, job: Job, bound: Any, args: Any, kwargs: Any, why: str) -> Any:

@@ -24,7 +24,7 @@ from ...numpy.python_random import PYTHON_DRAWS
 from ...numpy.random import GLOBAL, LEGACY, Draw, is_global_state, is_python_generator
 from ..containers import ROWS, UNKNOWN, MethodEffect, methods_of, only_reads
 from ..control.mappings import is_open_key, want_mapping
-from ..iterators import Called
+from ..iterators import ATOMS, Called
 from ..objects import (
     BOUND,
     MAPPINGS,
@@ -401,7 +401,7 @@ def call_class(scope: Hooks, cls: type, args: tuple[Any, ...], kwargs: dict[str,
     if issubclass(cls, BaseException) and module_of(cls) == "builtins":
         return cls(*(stage.forced(scope.use(a)) for a in args), **kwargs)
     if issubclass(cls, enum.Enum):
-        return call_pure(scope, cls, args, kwargs)
+        return (call_pure if is_lookup(stage, cls, args, kwargs) else call_unknown)(scope, cls, args, kwargs)
     if is_record(cls) and cls is not tuple:
         stage.sources.class_attr(cls, "__new__")
         if type(cls.__new__) is types.FunctionType:
@@ -427,6 +427,20 @@ def call_class(scope: Hooks, cls: type, args: tuple[Any, ...], kwargs: dict[str,
                 raise TypeError(f"__init__() should return None, not '{type(result).__name__}'")
             return new
     return call_unknown(scope, cls, args, kwargs)
+
+
+ENUMS_OWN = [c.__dict__["_missing_"] for c in (enum.Enum, enum.Flag)]
+
+
+def is_lookup(stage: Any, cls: type[enum.Enum], args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """True if an Enum is asked for the member of a value, and none of the user's code answers: a metaclass, `_missing_`, or
+    the value's class.
+    """
+    by_value = stage.sources.class_attr(type(cls), "__call__") is enum.EnumMeta.__dict__["__call__"]
+    is_own = stage.sources.class_attr(cls, "_missing_") in ENUMS_OWN
+    if not by_value or len(args) != 1 or kwargs or type(args[0]) not in (*ATOMS, Traced, cls):
+        return False
+    return is_own or (type(args[0]) is not Traced and args[0] in cls._value2member_map_)
 
 
 SET_BY_DATACLASS = frozenset({"__setattr__", "__post_init__"})
