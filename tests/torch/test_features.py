@@ -2,9 +2,13 @@
 control flow.
 """
 
+import ctypes
 import functools
 import math
+import shutil
+import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -669,6 +673,22 @@ def mutating_a_view(x):
 )
 def test_custom_ops(fn):
     agree(fn, rand((3, 4)))
+
+
+def test_an_op_of_a_library_in_c(tmp_path):
+    """Also in training, by a gradient that Python registers."""
+    if shutil.which("cc") is None:
+        pytest.skip("there is no C compiler")
+    source, library = Path(__file__).with_name("custom_op.c"), tmp_path / "custom_op.so"
+    libraries = Path(torch.__file__).parent / "lib"
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source, f"-L{libraries}", "-ltorch_cpu", "-lc10", "-Wl,--allow-shlib-undefined"], check=True)
+    loaded = ctypes.CDLL(str(library))
+    assert loaded.add_op() == 0
+    torch.library.register_fake("cinductor_in_c::halve", torch.empty_like)
+    torch.library.register_autograd("cinductor_in_c::halve", lambda ctx, grad: grad / 2)
+    before = ctypes.c_int64.in_dll(loaded, "calls").value
+    agree(lambda x: torch.ops.cinductor_in_c.halve(x.t() * 3).sin(), lambda: (torch.randn(3, 4, requires_grad=True),), backward=True)
+    assert ctypes.c_int64.in_dll(loaded, "calls").value == before + 2
 
 
 def test_effect_tokens():
