@@ -90,6 +90,18 @@ def root(x: GraphNumber) -> GraphNumber:
     return join(where(is_left, other, size), copysign(where(is_left, size, other), imag), dtype)
 
 
+def log_of_sum(x: GraphNumber, y: GraphNumber) -> GraphNumber:
+    """log(exp(x) + exp(y)). Of complex numbers the one with the larger real part is taken out, as in ATen."""
+    if not x.value.dtype.is_complex:
+        return x.apply("logaddexp", y)
+    is_less = x.part("real") < y.part("real")
+    least, most = where(is_less, x, y), where(is_less, y, x)
+    real = least.part("real")
+    is_infinite = real.equals(most.part("real")) & abs(real).equals(INF)
+    of_infinities = where(real < 0, least, log(exp(least) + exp(most)))
+    return where(is_infinite, of_infinities, most + log1p(exp(least - most)))
+
+
 # ---- Bessel functions ----
 
 
