@@ -1,27 +1,24 @@
 /* np.sort, np.argsort, partitions and quantiles along one axis, by keys: unsigned numbers in the
- * order of the elements. Each short row is sorted by one block (sort_rows.c). Long rows are sorted by a stable radix sort, 8 bits of the key at a time from the lowest.
+ * order of the elements. Each short row is sorted by one block (a bitonic network, Batcher 1968). Long rows are sorted by a stable radix sort, 8 bits of the key at a time from the lowest.
  * The digits of all passes are counted while the keys are made. In a pass each tile orders its elements in shared
  * memory, ranked by warp-wide votes. It learns from the tiles before it how many of each digit they have (decoupled
  * look-back), and writes its elements in runs.
  * Equal elements stay in order of their positions; a partition is a full sort. */
 #include "device/cuda/library.h"
+#include "kernels/cuda/sort.h"
+#include "kernels/cuda/texts.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* Numbers that also stand in the text of kernels, where TEXT(name) is the number. */
-#define THREADS 256   /* of a block: one for each value of a digit */
-#define TILE 4096     /* elements of a block */
-#define WARP_TILE 512 /* and of a warp */
-#define DIGITS 2048   /* counts of a row: of the digits of each pass, */
-#define COUNTS 2304   /* then tiles that have begun in each */
-_Static_assert(WARP_TILE * (THREADS / 32) == TILE, "the warps of a block share its tile");
-_Static_assert(DIGITS == 8 * THREADS && COUNTS == DIGITS + THREADS, "keys have eight digits at most");
-#define NUMBER(name) #name
-#define TEXT(name) NUMBER(name)
 enum {
+    THREADS = CI_SORT_THREADS,
+    TILE = CI_SORT_TILE,
+    COUNTS = CI_SORT_COUNTS,
     MANY_TILES = 1024, /* from which a block loads several of them, so that fewer add to the counts */
-    MAX_ROWS = 65535
+    MAX_ROWS = 65535,
+    SHORT_ROW = 4096, /* elements, the most that one block sorts */
+    ITEMS = 8         /* of a thread of such a block */
 };
 
 /* ---- keys ---- */
@@ -32,234 +29,57 @@ ci_cuda_has_keys(CiDtype dtype)
     return ci_dtype_class(dtype) != CI_CLASS_complex;
 }
 
-/* A float's bits are in the order of magnitude: of those with a sign all are turned. */
 void
 ci_cuda_print_keys(char *out, size_t capacity, CiDtype dtype, bool alike)
 {
     int size = ci_dtype_size(dtype);
     CiClass class = ci_dtype_class(dtype);
-    unsigned long long sign = 1ull << (8 * size - 1),
-                       infinity = dtype == CI_DTYPE_f64   ? 0x7ff0000000000000ull
-                                  : dtype == CI_DTYPE_f32 ? 0x7f800000ull
-                                  : dtype == CI_DTYPE_f16 ? 0x7c00ull
-                                                          : 0x7f80ull;
-    int length = snprintf(out, capacity,
-                          "%stypedef %s T;\ntypedef %s K;\ntypedef unsigned long long M;\nstatic const K SIGN = %lluull, "
-                          "INFINITE = %lluull;\n",
-                          ci_cuda_rows_text, ci_cuda_unsigned(size),
-                          ci_cuda_unsigned(size == 8 ? 8 : 4), sign, infinity);
-    const char *text =
-        class == CI_CLASS_float
-            ? "static __device__ K key(T x) { const K a = x & ~SIGN; if (a > INFINITE) return "
-              "(T)~(T)0; if (ALIKE && !a) x = 0; return x & SIGN ? (T)~x : (K)(x | SIGN); }\n"
-              "static __device__ T back(K k) { return k & SIGN ? (T)(k ^ SIGN) : (T)~k; }\n"
-        : class == CI_CLASS_int ? "static __device__ K key(T x) { return x ^ SIGN; }\n"
-                                  "static __device__ T back(K k) { return (T)(k ^ SIGN); }\n"
-                                : "static __device__ K key(T x) { return x; }\n"
-                                  "static __device__ T back(K k) { return (T)k; }\n";
-    if (class == CI_CLASS_float)
-        length += snprintf(out + length, capacity - (size_t)length,
-                           "static const bool ALIKE = %s;\n", alike ? "true" : "false");
-    snprintf(out + length, capacity - (size_t)length, "%s", text);
+    const char *infinity = dtype == CI_DTYPE_f64   ? "0x7ff0000000000000ull"
+                           : dtype == CI_DTYPE_f32 ? "0x7f800000ull"
+                           : dtype == CI_DTYPE_f16 ? "0x7c00ull"
+                                                   : "0x7f80ull";
+    snprintf(out, capacity,
+             "typedef %s T;\ntypedef %s K;\n#define IS_FLOAT %d\n#define IS_SIGNED %d\n#define IS_ALIKE %d\n"
+             "#define INFINITY_BITS %s\n",
+             ci_cuda_unsigned(size), ci_cuda_unsigned(size == 8 ? 8 : 4), class == CI_CLASS_float,
+             class == CI_CLASS_int, alike, infinity);
 }
 
-/* Elements as numbers that quantiles are computed in. */
+/* The types of elements that quantiles are computed from. */
 static void
 print_values(char *out, size_t capacity, CiDtype dtype)
 {
     static const char *const types[] = {
         [1] = "signed char", [2] = "short", [4] = "int", [8] = "long long"};
-    bool is_signed = ci_dtype_class(dtype) == CI_CLASS_int;
-    if (dtype == CI_DTYPE_f32)
-        snprintf(out, capacity, "typedef float S;\nstatic __device__ S value(T x) { return "
-                                "__int_as_float((int)x); }\n");
-    else if (dtype == CI_DTYPE_f64)
-        snprintf(out, capacity, "typedef double S;\nstatic __device__ S value(T x) { return "
-                                "__longlong_as_double((long long)x); }\n");
-    else
-        snprintf(out, capacity, "typedef double S;\nstatic __device__ S value(T x) { return (S)(%s)x; }\n",
-                 is_signed ? types[ci_dtype_size(dtype)] : "T");
+    snprintf(out, capacity, "#define IS_SINGLE %d\ntypedef %s V;\n", dtype == CI_DTYPE_f32,
+             ci_dtype_class(dtype) == CI_CLASS_int ? types[ci_dtype_size(dtype)] : "T");
 }
 
 /* ---- kernels ---- */
 
-static const char rows_text[] =
-    "extern \"C\" __global__ void __launch_bounds__(" TEXT(THREADS) ")\n"
-    "kzero(unsigned *counts, const L n)\n"
-    "{\n"
-    "    const L i = blockIdx.x*" TEXT(THREADS) "LL + threadIdx.x;\n"
-    "    if (i < n)\n"
-    "        counts[i] = 0;\n"
-    "}\n"
-    "extern \"C\" __global__ void __launch_bounds__(" TEXT(THREADS) ")\n"
-    "kload(const T *x, K *keys, unsigned *places, unsigned *counts, M *status, const Rows r, const L tiles, const int passes, const int each, const L first)\n"
-    "{\n"
-    "    __shared__ unsigned seen[8][" TEXT(THREADS) "];\n"
-    "    const L row = first + blockIdx.y, begin = (L)blockIdx.x*each*" TEXT(THREADS) ";\n"
-    "    const int t = (int)threadIdx.x;\n"
-    "    for (int p = 0; p < passes; p++)\n"
-    "        seen[p][t] = 0;\n"
-    "    for (L tile = begin/" TEXT(TILE) "; tile < tiles && tile*" TEXT(TILE) " < begin + " TEXT(THREADS) "*each; tile++)\n"
-    "        status[(row*tiles + tile)*" TEXT(THREADS) " + t] = 0;\n"
-    "    __syncthreads();\n"
-    "    for (int k = 0; k < each; k++) {\n"
-    "        const L i = begin + " TEXT(THREADS) "*k + t;\n"
-    "        if (i < r.length) {\n"
-    "            const K own = key(x[start(r, row) + i*r.step]);\n"
-    "            keys[row*r.length + i] = own;\n"
-    "            if (places)\n"
-    "                places[row*r.length + i] = (unsigned)i;\n"
-    "            for (int p = 0; p < passes; p++)\n"
-    "                atomicAdd(&seen[p][(unsigned)(own >> 8*p) & 255], 1u);\n"
-    "        }\n"
-    "    }\n"
-    "    __syncthreads();\n"
-    "    for (int p = 0; p < passes; p++)\n"
-    "        if (seen[p][t])\n"
-    "            atomicAdd(&counts[row*" TEXT(COUNTS) " + " TEXT(THREADS) "*p + t], seen[p][t]);\n"
-    "}\n"
-    "static __device__ unsigned add_before(unsigned value, unsigned *all)\n"
-    "{\n"
-    "    __shared__ unsigned ends[8];\n"
-    "    const int t = (int)threadIdx.x, lane = t % 32;\n"
-    "    unsigned sum = value;\n"
-    "    for (int h = 1; h < 32; h *= 2) {\n"
-    "        const unsigned other = __shfl_sync(0xffffffffu, sum, lane < h ? lane : lane - h);\n"
-    "        if (lane >= h)\n"
-    "            sum += other;\n"
-    "    }\n"
-    "    __syncthreads();\n"
-    "    if (lane == 31)\n"
-    "        ends[t/32] = sum;\n"
-    "    __syncthreads();\n"
-    "    unsigned before = 0;\n"
-    "    *all = 0;\n"
-    "    for (int w = 0; w < 8; w++) {\n"
-    "        before += w < t/32 ? ends[w] : 0;\n"
-    "        *all += ends[w];\n"
-    "    }\n"
-    "    return before + sum - value;\n"
-    "}\n"
-    "/* Digits of earlier tiles: a tile tells its own count, then the sum up to it, under a number that grows from pass to pass.\n"
-    " * It waits only for tiles whose blocks have begun, and these tell their own counts before they wait. */\n"
-    "static __device__ M look_back(M *status, const unsigned tile, const M count, const int pass)\n"
-    "{\n"
-    "    const M is_own = 2*pass + 1, is_sum = is_own + 1, low = ((M)1 << 56) - 1;\n"
-    "    M before = 0;\n"
-    "    if (tile)\n"
-    "        *(volatile M *)(status + tile*(M)" TEXT(THREADS) ") = is_own << 56 | count;\n"
-    "    for (M k = tile; k > 0;) {\n"
-    "        const M told = *(volatile M *)(status + (k - 1)*" TEXT(THREADS) ");\n"
-    "        if (told >> 56 < is_own)\n"
-    "            continue;\n"
-    "        before += told & low;\n"
-    "        k = told >> 56 == is_sum ? 0 : k - 1;\n"
-    "    }\n"
-    "    *(volatile M *)(status + tile*(M)" TEXT(THREADS) ") = is_sum << 56 | before + count;\n"
-    "    return before;\n"
-    "}\n";
-static const char radix_text[] =
-    "extern \"C\" __global__ void __launch_bounds__(" TEXT(THREADS) ")\n"
-    "ksweep(const K *keys, const unsigned *places, K *to_keys, unsigned *to_places, unsigned *counts, M *status, void *y, const Rows r, const L n, const L tiles, const int pass, const L first)\n"
-    "{\n"
-    "    __shared__ unsigned seen[8][" TEXT(THREADS) "], away[" TEXT(THREADS) "], tile_here;\n"
-    "    __shared__ K tile_keys[" TEXT(TILE) "];\n"
-    "    const L row = first + blockIdx.y;\n"
-    "    const int t = (int)threadIdx.x, w = t/32, lane = t % 32, shift = 8*pass;\n"
-    "    if (t == 0) /* in the order in which blocks begin: those before it are running */\n"
-    "        tile_here = atomicAdd(&counts[row*" TEXT(COUNTS) " + " TEXT(DIGITS) " + pass], 1u);\n"
-    "    for (int k = 0; k < 8; k++)\n"
-    "        seen[k][t] = 0;\n"
-    "    __syncthreads();\n"
-    "    const L tile = tile_here*" TEXT(TILE) "LL;\n"
-    "    const int size = n - tile < " TEXT(TILE) " ? (int)(n - tile) : " TEXT(TILE) ";\n"
-    "    K own[16];\n"
-    "    unsigned rank[16], to[16];\n"
-    "    for (int k = 0; k < 16; k++) {\n"
-    "        const int i = " TEXT(WARP_TILE) "*w + 32*k + lane;\n"
-    "        own[k] = i < size ? keys[row*n + tile + i] : 0;\n"
-    "    }\n"
-    "    for (int k = 0; k < 16; k++) {\n"
-    "        const bool is_there = " TEXT(WARP_TILE) "*w + 32*k + lane < size;\n"
-    "        const unsigned digit = (unsigned)(own[k] >> shift) & 255;\n"
-    "        unsigned peers = __ballot_sync(0xffffffffu, is_there);\n"
-    "        for (int bit = 0; bit < 8; bit++) {\n"
-    "            const bool is_set = digit >> bit & 1;\n"
-    "            const unsigned those = __ballot_sync(0xffffffffu, is_set);\n"
-    "            peers &= is_set ? those : ~those;\n"
-    "        }\n"
-    "        const unsigned before = __popcll(peers & ((1ull << lane) - 1));\n"
-    "        rank[k] = before + seen[w][digit];\n"
-    "        __syncwarp();\n"
-    "        if (is_there && before == 0)\n"
-    "            seen[w][digit] += __popcll(peers);\n"
-    "        __syncwarp();\n"
-    "    }\n"
-    "    __syncthreads();\n"
-    "    unsigned all, count = 0;\n"
-    "    for (int k = 0; k < 8; k++) {\n"
-    "        const unsigned more = seen[k][t];\n"
-    "        seen[k][t] = count;\n"
-    "        count += more;\n"
-    "    }\n"
-    "    const unsigned earlier = (unsigned)look_back(status + row*tiles*" TEXT(THREADS) " + t, tile_here, count, pass);\n"
-    "    const unsigned here = add_before(count, &all), there = add_before(counts[row*" TEXT(COUNTS) " + " TEXT(THREADS) "*pass + t], &all) + earlier;\n"
-    "    away[t] = there - here;\n"
-    "    for (int k = 0; k < 8; k++)\n"
-    "        seen[k][t] += here;\n"
-    "    __syncthreads();\n"
-    "    for (int k = 0; k < 16; k++)\n"
-    "        if (" TEXT(WARP_TILE) "*w + 32*k + lane < size) {\n"
-    "            rank[k] += seen[w][(unsigned)(own[k] >> shift) & 255];\n"
-    "            tile_keys[rank[k]] = own[k];\n"
-    "        }\n"
-    "    __syncthreads();\n"
-    "    for (int k = 0; k < 16; k++)\n"
-    "        if (" TEXT(THREADS) "*k + t < size) {\n"
-    "            const K moved = tile_keys[" TEXT(THREADS) "*k + t];\n"
-    "            to[k] = " TEXT(THREADS) "*k + t + away[(unsigned)(moved >> shift) & 255];\n"
-    "            if (!y)\n"
-    "                to_keys[row*n + to[k]] = moved;\n"
-    "            else if (!places)\n"
-    "                ((T *)y)[start(r, row) + to[k]*r.step] = back(moved);\n"
-    "        }\n"
-    "    if (!places)\n"
-    "        return;\n"
-    "    __syncthreads();\n"
-    "    unsigned *const tile_places = (unsigned *)tile_keys;\n"
-    "    for (int k = 0; k < 16; k++)\n"
-    "        if (" TEXT(WARP_TILE) "*w + 32*k + lane < size)\n"
-    "            tile_places[rank[k]] = places[row*n + tile + " TEXT(WARP_TILE) "*w + 32*k + lane];\n"
-    "    __syncthreads();\n"
-    "    for (int k = 0; k < 16; k++)\n"
-    "        if (" TEXT(THREADS) "*k + t < size && y)\n"
-    "            ((L *)y)[start(r, row) + to[k]*r.step] = tile_places[" TEXT(THREADS) "*k + t];\n"
-    "        else if (" TEXT(THREADS) "*k + t < size)\n"
-    "            to_places[row*n + to[k]] = tile_places[" TEXT(THREADS) "*k + t];\n"
-    "}\n";
-static const char quantile_text[] =
-    "extern \"C\" __global__ void __launch_bounds__(" TEXT(THREADS) ")\n"
-    "kquantile(const K *keys, S *y, const Rows r, const L n, const double asked, const bool is_median)\n"
-    "{\n"
-    "    const L row = blockIdx.x*" TEXT(THREADS) "LL + threadIdx.x;\n"
-    "    if (row >= r.rows)\n"
-    "        return;\n"
-    "    const K *own = keys + row*n;\n"
-    "    const S at = is_median ? (S)(n - 1)/2 : (S)(n - 1)*(S)asked;\n"
-    "    const L low = is_median ? (n - 1)/2 : (L)at, high = is_median ? n/2 : low + 1 < n ? low + 1 : low;\n"
-    "    const S a = value(back(own[low])), b = value(back(own[high])), last = value(back(own[n - 1]));\n"
-    "    const S t = at - (S)low, wide = b - a;\n"
-    "    S found = t >= (S)0.5 ? b - wide*(1 - t) : a + wide*t;\n"
-    "    if (is_median)\n"
-    "        found = 0 + (low == high ? a : (a + b)/2); /* a mean is no -0.0 */\n"
-    "    y[start(r, row)] = last != last ? last : found;\n"
-    "}\n";
-
 enum { ZERO, LOAD, SWEEP };
+static const char *const row_names[] = {"krows"};
 static const char *const sort_names[] = {"kzero", "kload", "ksweep"};
 static const char *const quantile_names[] = {"kquantile"};
-static const CiCudaText sort_kernels = {rows_text, radix_text, sort_names, 3, false};
-static const CiCudaText quantile_kernels = {quantile_text, NULL, quantile_names, 1, false};
+static const CiCudaText row_kernels = {ci_cuda_sort_rows_text, row_names, 1, false};
+static const CiCudaText sort_kernels = {ci_cuda_sort_text, sort_names, 3, false};
+static const CiCudaText quantile_kernels = {ci_cuda_quantile_text, quantile_names, 1, false};
+
+/* The length of a short row rounded up to a power of two. */
+static int
+row_size(int64_t length)
+{
+    int size = ITEMS;
+    while (size < length)
+        size *= 2;
+    return size;
+}
+
+static int
+row_threads(int size)
+{
+    return size < 32 * ITEMS ? 32 : size / ITEMS;
+}
 
 void
 ci_cuda_sort_launch(CiCudaSort *s, CUfunction kernel, int64_t blocks, int64_t rows, int threads,
@@ -276,7 +96,7 @@ ci_cuda_sort_launch(CiCudaSort *s, CUfunction kernel, int64_t blocks, int64_t ro
 static bool
 is_short(const CiCudaSort *s)
 {
-    return s->from.length <= CI_CUDA_SHORT_ROW;
+    return s->from.length <= SHORT_ROW;
 }
 
 /* True if blocks store the result themselves, so that no keys are needed in memory. */
@@ -322,10 +142,10 @@ sort_short(CiCudaSort *s, CUdeviceptr x)
 {
     const CiCudaRows *to = is_direct(s) ? s->to : &s->from;
     CUdeviceptr y = is_direct(s) ? s->y : 0;
-    int size = ci_cuda_row_size(s->from.length);
+    int size = row_size(s->from.length);
     void *parameters[] = {&x, &s->keys[0], &s->places[0], &y, &s->from, (void *)(uintptr_t)to, &size};
-    ci_cuda_sort_launch(s, s->kernels[0], s->from.rows, 1, ci_cuda_row_threads(size),
-                        (int64_t)size * ci_cuda_item_bytes(s->key_bytes, s->has_places), parameters);
+    ci_cuda_sort_launch(s, s->kernels[0], s->from.rows, 1, row_threads(size),
+                        (int64_t)size * (s->key_bytes + (s->has_places ? 4 : 0)), parameters);
 }
 
 /* From the first keys and places to the second, which are then the first; the last time to the result. */
@@ -380,18 +200,19 @@ ci_cuda_sorted_places(const CiCudaSort *s)
 int32_t
 ci_cuda_sort(CiCudaSort *s, const void *elements, CiDtype dtype, bool alike)
 {
-    char beginning[4000];
+    char beginning[400];
     s->key_bytes = ci_dtype_size(dtype) == 8 ? 8 : 4;
     s->passes = s->passes ? s->passes : ci_dtype_size(dtype);
     s->tiles = (s->from.length + TILE - 1) / TILE;
     if (s->from.length > UINT32_MAX)
         return CI_ERR_MEMORY;
     ci_cuda_print_keys(beginning, sizeof beginning, dtype, alike);
-    if (is_short(s))
-        ci_cuda_print_items(beginning, sizeof beginning, s->key_bytes, s->has_places);
+    size_t length = strlen(beginning);
+    snprintf(beginning + length, sizeof beginning - length, "#define PLACES %d\n#define IS_NARROW %d\n",
+             s->has_places, s->key_bytes == 4);
     int kind = 4 * (int)dtype + 2 * alike + (is_short(s) && s->has_places);
     int32_t status =
-        ci_cuda_load_text(s->queue, s->stay.state, is_short(s) ? &ci_cuda_sort_rows : &sort_kernels,
+        ci_cuda_load_text(s->queue, s->stay.state, is_short(s) ? &row_kernels : &sort_kernels,
                           kind, beginning, &s->kernels);
     if (!status)
         status = take_memory(s);
@@ -493,7 +314,7 @@ ci_cuda_takes_quantile(const CiExternItem *item)
 static int32_t
 choose(CiCudaSort *s, const CiExternCall *call, const Quantile *q, const CiCudaRows *to)
 {
-    char beginning[3000];
+    char beginning[400];
     const CUfunction *kernels;
     CiDtype dtype = call->dtypes[0];
     ci_cuda_print_keys(beginning, sizeof beginning, dtype, false);
