@@ -284,10 +284,31 @@ def training():
     torch.testing.assert_close(torch.tensor(losses[1]), torch.tensor(losses[0]), rtol=1e-4, atol=1e-6)
 
 
+def fused_draws():
+    """They follow from the seed, and have the moments of their distributions."""
+    options = {"strict": True, "fused_random": True}
+    fast = torch.compile(lambda x: (F.dropout(x, 0.5), torch.randn_like(x)), backend=agreement.cinductor.torch.backend, options=options)
+    torch.manual_seed(3)
+    first, again = fast(torch.ones(50, 400, device="cuda")), fast(torch.ones(50, 400, device="cuda"))
+    torch.manual_seed(3)
+    assert all(torch.equal(a, b) and not torch.equal(a, c) for a, b, c in zip(first, fast(torch.ones(50, 400, device="cuda")), again))
+    assert set(first[0].unique().tolist()) == {0.0, 2.0} and abs(first[0].mean() - 1) < 0.05 and abs(first[1].std() - 1) < 0.05
+
+
+def triton_kernels():
+    """An op whose implementation is a kernel of Triton."""
+    try:
+        import triton_op
+    except ImportError:
+        print("triton is not installed")
+        return
+    agree(lambda x: triton_op.add_one(x * 2).sin(), lambda: (torch.randn(300),))
+
+
 EMULATED = (pointwise, strides, sizes, writes, several_results, draws, large_product, results_of_a_library)
 REAL = (
     narrow_floats, autocast, ints, complex_numbers, scatters, masks, numbers_of_the_host, other_devices, streams, is_captured, memory,
-    channels_last, training, optimizer, cache,
+    channels_last, training, optimizer, cache, fused_draws, triton_kernels,
 )  # fmt: skip
 
 

@@ -310,7 +310,9 @@ def test_functions_of_complex_numbers():
     x = torch.tensor([0.0, -0.0, 1.0, -1.0, 2.5, -1e10, math.inf, -math.inf, math.nan])
     z = torch.complex(x[:, None].expand(9, 9).contiguous(), x.expand(9, 9).contiguous())
     agree(COMPLEX, z)
-    agree({"pow": torch.pow}, z[2:5, 2:5], z[2:5, 2:5].T)
+    agree({"pow": torch.pow, "logaddexp": torch.logaddexp}, z[2:5, 2:5], z[2:5, 2:5].T)
+    finite = torch.tensor([0.5 - 1j, -2.5 + 3j, 40 + 0j, -math.inf + 0j])
+    agree({"logaddexp": torch.logaddexp}, finite[:, None], finite)
 
 
 @pytest.mark.parametrize("dtype", [torch.int64, torch.uint8], ids=str)

@@ -2,9 +2,13 @@
 control flow.
 """
 
+import ctypes
 import functools
 import math
+import shutil
+import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -334,6 +338,47 @@ def test_random_numbers_are_eager_s(fn):
     agree(fn, rand((8,)))
 
 
+def philox(key, at):
+    """Four words of Philox4x32-10, by Python's ints; philox(0, 0) is the first known answer of Random123."""
+    a, b, c, d, k, m = at, 0, 0, 0, key & 0xFFFFFFFF, key >> 32
+    for _ in range(10):
+        first, second = 0xD2511F53 * a, 0xCD9E8D57 * c
+        a, b, c, d = (second >> 32) ^ b ^ k, second & 0xFFFFFFFF, (first >> 32) ^ d ^ m, first & 0xFFFFFFFF
+        k, m = (k + 0x9E3779B9) & 0xFFFFFFFF, (m + 0xBB67AE85) & 0xFFFFFFFF
+    return a, b, c, d
+
+
+def test_random_numbers_of_the_program():
+    """With fused_random they follow from torch's seed alone, and have the moments of their distributions."""
+    assert philox(0, 0) == (0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8)
+
+    def fn(x):
+        y = x[0]
+        return (
+            torch.rand(9), F.dropout(x, 0.25, True), torch.rand_like(x.t().bfloat16()), torch.randn_like(x), torch.randn(40, dtype=torch.float64),
+            torch.randint(-3, 5, (4000,)), torch.bernoulli(torch.sigmoid(x)), torch.randn(4000).half(), y.clone().bernoulli_(0.3),
+        )  # fmt: skip
+
+    fast = torch.compile(fn, backend=cinductor.torch.backend, options={"strict": True, "fused_random": True})
+    x = torch.ones(4, 1000, requires_grad=True)
+    drawn = []
+    for seed in (5, 6, 5):
+        torch.manual_seed(seed)
+        drawn.append(fast(x))
+    assert all(torch.equal(a, b) and not torch.equal(a, c) for a, c, b in zip(*drawn))
+    torch.manual_seed(5)
+    key = torch.randint(-(2**63), 2**63 - 1, (1,)).item() % 2**64
+    first, dropped, fractions, normal, doubles, ints, coins, narrow, some = drawn[0]
+    assert first.tolist() == [(philox(key, n)[0] >> 8) / 2**24 for n in range(9)]
+    assert set(dropped.unique().tolist()) == {0.0, torch.tensor(1 / 0.75).item()} and abs(dropped.mean() - 1) < 0.05
+    dropped.sum().backward()
+    assert torch.equal(x.grad, dropped.detach())
+    assert fractions.stride() == (1, 1000) and fractions.min() >= 0 and fractions.max() < 1 and abs(fractions.float().mean() - 0.5) < 0.02
+    assert all(abs(t.float().mean()) < 0.05 and abs(t.float().std() - 1) < 0.05 for t in (normal, narrow)) and doubles.std() < 1.5
+    assert ints.unique().tolist() == list(range(-3, 5)) and (ints + 3).bincount().min() > 400
+    assert abs(coins.mean() - torch.sigmoid(torch.tensor(1.0))) < 0.03 and abs(some.mean() - 0.3) < 0.06
+
+
 def test_dropout_in_training():
     agree(torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.Dropout(0.5), torch.nn.Linear(8, 2)), rand((3, 4)), backward=True)
 
@@ -628,6 +673,31 @@ def mutating_a_view(x):
 )
 def test_custom_ops(fn):
     agree(fn, rand((3, 4)))
+
+
+def test_an_op_of_a_library_in_c(tmp_path):
+    """Also in training, by a gradient that Python registers."""
+    if shutil.which("cc") is None:
+        pytest.skip("there is no C compiler")
+    source, library = Path(__file__).with_name("custom_op.c"), tmp_path / "custom_op.so"
+    libraries = Path(torch.__file__).parent / "lib"
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source, f"-L{libraries}", "-ltorch_cpu", "-lc10", "-Wl,--allow-shlib-undefined"], check=True)
+    loaded = ctypes.CDLL(str(library))
+    assert loaded.add_op() == 0
+    torch.library.register_fake("cinductor_in_c::halve", torch.empty_like)
+    torch.library.register_autograd("cinductor_in_c::halve", lambda ctx, grad: grad / 2)
+    before = ctypes.c_int64.in_dll(loaded, "calls").value
+    agree(lambda x: torch.ops.cinductor_in_c.halve(x.t() * 3).sin(), lambda: (torch.randn(3, 4, requires_grad=True),), backward=True)
+    assert ctypes.c_int64.in_dll(loaded, "calls").value == before + 2
+
+
+def test_activations_are_computed_in_vectors():
+    """The C compiler has no vectors of the error function: a call for each element took ten times eager's time."""
+    made: list = []
+    torch._dynamo.reset()
+    fast = torch.compile(lambda x: (F.gelu(x), torch.erf(x), F.gelu(x.half())), backend=lambda gm, inputs: compile_graph_module(gm, inputs, None, {}, made))
+    fast(torch.ones(64))
+    assert "erff" not in made[0].run.program.text("source")
 
 
 def test_effect_tokens():

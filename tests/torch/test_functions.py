@@ -9,6 +9,7 @@ import pytest
 from agreement import agree, same_values  # noqa: F401  (skips without torch)
 
 # isort: split
+import small
 import torch
 import torch.nn.functional as F
 from torch.utils.checkpoint import checkpoint
@@ -728,6 +729,11 @@ class Stateful(torch.nn.Module):
 def test_a_function(name):
     fn, makes, more = CASES[name]
     agree(fn, *makes, strict=False, tolerance=AUTOCAST if name == "autocast" else None, **more)
+
+
+@pytest.mark.parametrize("name", sorted(small.CASES)[::16])
+def test_a_small_function(name):
+    small.agrees(name, torch.float32)
 
 
 def test_state_of_a_module():

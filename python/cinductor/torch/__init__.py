@@ -27,8 +27,10 @@ def backend(
     mode : str, optional
         A mode of `cinductor.compile`.
     options : dict, optional
-        Options of `cinductor.compile`, and `strict`: raise if cinductor fails, where eager would run the graph with
-        one warning.
+        Options of `cinductor.compile`, and two more. `strict`: raise if cinductor fails, where eager would run the graph with
+        one warning. `fused_random`: compute random numbers (dropout, rand, randn, randint, bernoulli, normal) in the kernels that
+        use them, by Philox with a seed from torch's generator for each op. They are reproducible after
+        `torch.manual_seed`, and other numbers than eager's.
 
     Returns
     -------

@@ -62,9 +62,11 @@ class Emitter(NodeWriter):
     """Makes the core's graph, node by node.
 
     has_libraries : the program may call ATen.
+    is_random_fused : random numbers are computed by the program, by other generators than torch's.
     """
 
     has_libraries = True
+    is_random_fused = False
 
     def __init__(
         self,

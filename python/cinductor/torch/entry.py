@@ -67,7 +67,7 @@ def compile_graph_module(gm: Any, inputs: Any, mode: str | None, options: dict[s
         raise ValueError(f"mode is {mode!r}, expected one of {sorted(m for m in MODES if m)}")
     given = {"numerics": "close", "threads": torch.get_num_threads(), **MODES[mode], **options}
     is_strict = bool(given.pop("strict", False))
-    known = {option.name for option in list_options()}
+    known = {option.name for option in list_options()} | {"fused_random"}
     if wrong := sorted(set(given) - known):
         raise ValueError(f"unknown option {wrong[0]!r}")
     key = CacheKey(repr((__version__, ROWS, sorted(given.items()), is_strict)))

@@ -84,7 +84,7 @@ class Artifact(RegionalOutputCode):
     name : str
         "forward", "backward" or "inference".
     options : dict
-        Options of `cinductor.compile`.
+        Options of `cinductor.compile`, and fused_random.
     is_strict : bool
         Raise if the graph is refused or cannot be compiled.
 
@@ -129,9 +129,10 @@ class Artifact(RegionalOutputCode):
         self, gm: torch.fx.GraphModule, device: torch.device, whole: torch.fx.GraphModule | None = None, host: Any = None
     ) -> _core.TensorProgram:
         """A program for one device. whole: the graph that eager runs in its place, if that has a part on the host, too."""
-        emitted = Emitter(gm, self.name, row_of, device).run()
+        options, emitter = dict(self.options), Emitter(gm, self.name, row_of, device)
+        emitter.is_random_fused = options.pop("fused_random", False)
+        emitted = emitter.run()
         self.nodes += emitted.nodes
-        options = dict(self.options)
         if device != layout.HOST:
             options |= {"device_arrays": True, "device_index": device.index, "offload": "always"}
         program = _core.compile_graph(emitted.builder, options=options, device=device.type)

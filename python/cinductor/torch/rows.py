@@ -7,6 +7,7 @@ installed torch's is off, and its op is a library call. The meaning is one of
   in it, `exact(other)` is a parameter that eager does not round to the common dtype of the operands;
 * `code file.function`: a function of lowered/ that takes the emitter and the FX node;
 * `library why`: the op is called as it is, inside of the program;
+* `drawn file.function`: like `library`; with the option fused_random like `code`;
 * `decompose`: torch's own decomposition is used;
 * `refuse why`: eager runs the whole graph.
 """
@@ -82,7 +83,7 @@ def known() -> dict[str, AtenRow]:
     rows = {}
     for schema, promotion, meaning in read(text()):
         name, word = schema.partition("(")[0], meaning.split()[0]
-        status = word if word in ("library", "decompose", "refuse") else "row"
+        status = "library" if word == "drawn" else word if word in ("library", "decompose", "refuse") else "row"
         rows[name] = AtenRow(name, schema, promotion, meaning, status)
     return rows
 
@@ -114,10 +115,12 @@ def row_of(op: Any) -> Lowering:
         return _unmapped("not decomposed")
     if word == "refuse":
         return _refused(rest)
-    if word != "code":
+    if word not in ("code", "drawn"):
         return of_kernels(Expression(row, [a.name for a in op._schema.arguments], [a.default_value for a in op._schema.arguments]))
     module, _, function = rest.partition(".")
     found: Lowering = getattr(importlib.import_module(f"cinductor.torch.lowered.{module}"), function)
+    if word == "drawn":
+        return _drawn(found)
     return of_kernels(found) if module in ("point", "fold") else found
 
 
@@ -195,6 +198,17 @@ def _unmapped(why: str) -> Lowering:
 def _refused(why: str) -> Lowering:
     def lowering(emitter: Emitter, node: torch.fx.Node) -> Any:
         raise Refused(f"{node.target}: {why}")
+
+    return lowering
+
+
+def _drawn(fused: Lowering) -> Lowering:
+    """The lowering of an op that draws random numbers: by default from torch's generators, as eager does."""
+
+    def lowering(emitter: Emitter, node: torch.fx.Node) -> Any:
+        if not emitter.is_random_fused:
+            raise Unmapped("random numbers")
+        return fused(emitter, node)
 
     return lowering
 

@@ -12,6 +12,8 @@ from ..promote import common_dtype, computation_dtype, promoted
 from ..sizes import is_known
 from ..values import GraphValue, Unmapped
 from . import argument, meta, sizes
+from .numbers import GraphNumber
+from .special import error_function
 
 
 def cast(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
@@ -288,7 +290,7 @@ def gelu(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
         return emitter.apply("multiply", [a, b])
 
     if argument(node, "approximate") == "none":
-        t = emitter.apply("erf", [times(x, c(math.sqrt(0.5)))])
+        t = error_function(GraphNumber(emitter, times(x, c(math.sqrt(0.5))))).value
     else:
         inner = emitter.apply("add", [x, times(c(0.044715), times(times(x, x), x))])
         t = emitter.apply("tanh", [times(c(math.sqrt(2 / math.pi)), inner)])
