@@ -1,8 +1,8 @@
 /* np.sort, np.argsort, partitions and quantiles along one axis, by keys: unsigned numbers in the
- * order of the elements. Each short row is sorted by one block (sort_rows.c). Long rows are sorted by a stable radix sort, 8 bits of the key at a time from the lowest.
- * The digits of all passes are counted while the keys are made. In a pass each tile orders its elements in shared
- * memory, ranked by warp-wide votes. It learns from the tiles before it how many of each digit they have (decoupled
- * look-back), and writes its elements in runs.
+ * order of the elements. Each short row is sorted by one block (sort_rows.c). Long rows are sorted by a stable radix
+ * sort, 8 bits of the key at a time from the lowest. The digits of all passes are counted first. In a pass each tile
+ * counts its digits and tells them, and then orders its elements in shared memory, ranked by warp-wide votes. It learns
+ * from the tiles before it how many of each digit they have (decoupled look-back), and writes its elements in runs.
  * Equal elements stay in order of their positions; a partition is a full sort. */
 #include "device/cuda/library.h"
 
@@ -10,17 +10,19 @@
 #include <string.h>
 
 /* Numbers that also stand in the text of kernels, where TEXT(name) is the number. */
-#define THREADS 256   /* of a block: one for each value of a digit */
-#define TILE 4096     /* elements of a block */
-#define WARP_TILE 512 /* and of a warp */
-#define DIGITS 2048   /* counts of a row: of the digits of each pass, */
-#define COUNTS 2304   /* then tiles that have begun in each */
-_Static_assert(WARP_TILE * (THREADS / 32) == TILE, "the warps of a block share its tile");
+#define THREADS 256       /* of a block: one for each value of a digit */
+#define SWEEP_THREADS 384 /* of a block that orders a tile */
+#define TILE_BYTES 30720  /* keys of a tile: two such blocks run on a multiprocessor */
+#define DIGITS 2048       /* counts of a row: of the digits of each pass, */
+#define COUNTS 2304       /* then tiles that have begun in each */
+_Static_assert(TILE_BYTES % (8 * SWEEP_THREADS) == 0, "each thread has as many keys of a tile, of 4 or 8 bytes");
 _Static_assert(DIGITS == 8 * THREADS && COUNTS == DIGITS + THREADS, "keys have eight digits at most");
 #define NUMBER(name) #name
 #define TEXT(name) NUMBER(name)
 enum {
-    MANY_TILES = 1024, /* from which a block loads several of them, so that fewer add to the counts */
+    LOADED = 4096,      /* elements that a block counts, */
+    MANY_LOADED = 16384, /* and of a long row, so that fewer add to the counts */
+    LONG_ROW = 1 << 22,
     MAX_ROWS = 65535
 };
 
@@ -84,6 +86,7 @@ print_values(char *out, size_t capacity, CiDtype dtype)
 /* ---- kernels ---- */
 
 static const char rows_text[] =
+    "enum { EACH = " TEXT(TILE_BYTES) "/sizeof(K)/" TEXT(SWEEP_THREADS) ", TILE = EACH*" TEXT(SWEEP_THREADS) " };\n"
     "extern \"C\" __global__ void __launch_bounds__(" TEXT(THREADS) ")\n"
     "kzero(unsigned *counts, const L n)\n"
     "{\n"
@@ -95,22 +98,31 @@ static const char rows_text[] =
     "kload(const T *x, K *keys, unsigned *places, unsigned *counts, M *status, const Rows r, const L tiles, const int passes, const int each, const L first)\n"
     "{\n"
     "    __shared__ unsigned seen[8][" TEXT(THREADS) "];\n"
-    "    const L row = first + blockIdx.y, begin = (L)blockIdx.x*each*" TEXT(THREADS) ";\n"
+    "    const L row = first + blockIdx.y, begin = (L)blockIdx.x*each;\n"
     "    const int t = (int)threadIdx.x;\n"
     "    for (int p = 0; p < passes; p++)\n"
     "        seen[p][t] = 0;\n"
-    "    for (L tile = begin/" TEXT(TILE) "; tile < tiles && tile*" TEXT(TILE) " < begin + " TEXT(THREADS) "*each; tile++)\n"
-    "        status[(row*tiles + tile)*" TEXT(THREADS) " + t] = 0;\n"
+    "    for (L k = (begin + TILE - 1)/TILE; k < tiles && k*TILE < begin + each; k++)\n"
+    "        status[(row*tiles + k)*" TEXT(THREADS) " + t] = 0;\n"
     "    __syncthreads();\n"
-    "    for (int k = 0; k < each; k++) {\n"
-    "        const L i = begin + " TEXT(THREADS) "*k + t;\n"
-    "        if (i < r.length) {\n"
-    "            const K own = key(x[start(r, row) + i*r.step]);\n"
-    "            keys[row*r.length + i] = own;\n"
-    "            if (places)\n"
+    "    for (int k = t; k < each; k += 4*" TEXT(THREADS) ") {\n"
+    "        K own[4];\n"
+    "        #pragma unroll\n"
+    "        for (int e = 0; e < 4; e++) {\n"
+    "            const L i = begin + k + " TEXT(THREADS) "*e;\n"
+    "            own[e] = i < r.length ? key(x[start(r, row) + i*r.step]) : 0;\n"
+    "        }\n"
+    "        #pragma unroll\n"
+    "        for (int e = 0; e < 4; e++) {\n"
+    "            const L i = begin + k + " TEXT(THREADS) "*e;\n"
+    "            if (i >= r.length)\n"
+    "                continue;\n"
+    "            if (keys)\n"
+    "                keys[row*r.length + i] = own[e];\n"
+    "            if (keys && PLACES)\n"
     "                places[row*r.length + i] = (unsigned)i;\n"
     "            for (int p = 0; p < passes; p++)\n"
-    "                atomicAdd(&seen[p][(unsigned)(own >> 8*p) & 255], 1u);\n"
+    "                atomicAdd(&seen[p][(unsigned)(own[e] >> 8*p) & 255], 1u);\n"
     "        }\n"
     "    }\n"
     "    __syncthreads();\n"
@@ -118,124 +130,148 @@ static const char rows_text[] =
     "        if (seen[p][t])\n"
     "            atomicAdd(&counts[row*" TEXT(COUNTS) " + " TEXT(THREADS) "*p + t], seen[p][t]);\n"
     "}\n"
-    "static __device__ unsigned add_before(unsigned value, unsigned *all)\n"
+    "/* The sum of the values of threads before this one; those from " TEXT(THREADS) " on have none. */\n"
+    "static __device__ unsigned add_before(unsigned value)\n"
     "{\n"
     "    __shared__ unsigned ends[8];\n"
     "    const int t = (int)threadIdx.x, lane = t % 32;\n"
-    "    unsigned sum = value;\n"
+    "    unsigned sum = value, before = 0;\n"
     "    for (int h = 1; h < 32; h *= 2) {\n"
     "        const unsigned other = __shfl_sync(0xffffffffu, sum, lane < h ? lane : lane - h);\n"
     "        if (lane >= h)\n"
     "            sum += other;\n"
     "    }\n"
     "    __syncthreads();\n"
-    "    if (lane == 31)\n"
+    "    if (lane == 31 && t < " TEXT(THREADS) ")\n"
     "        ends[t/32] = sum;\n"
     "    __syncthreads();\n"
-    "    unsigned before = 0;\n"
-    "    *all = 0;\n"
-    "    for (int w = 0; w < 8; w++) {\n"
+    "    for (int w = 0; w < 8; w++)\n"
     "        before += w < t/32 ? ends[w] : 0;\n"
-    "        *all += ends[w];\n"
-    "    }\n"
     "    return before + sum - value;\n"
     "}\n"
     "/* Digits of earlier tiles: a tile tells its own count, then the sum up to it, under a number that grows from pass to pass.\n"
-    " * It waits only for tiles whose blocks have begun, and these tell their own counts before they wait. */\n"
+    " * It waits only for tiles whose blocks have begun, and these tell their own counts before they wait. It reads four of them at\n"
+    " * a time, so that the tiles of a short row wait less often. */\n"
+    "static __device__ void tell(M *status, const unsigned tile, const M count, const int pass)\n"
+    "{\n"
+    "    *(volatile M *)(status + tile*(M)" TEXT(THREADS) ") = (M)(2*pass + 1 + (tile == 0)) << 56 | count;\n"
+    "}\n"
     "static __device__ M look_back(M *status, const unsigned tile, const M count, const int pass)\n"
     "{\n"
     "    const M is_own = 2*pass + 1, is_sum = is_own + 1, low = ((M)1 << 56) - 1;\n"
     "    M before = 0;\n"
-    "    if (tile)\n"
-    "        *(volatile M *)(status + tile*(M)" TEXT(THREADS) ") = is_own << 56 | count;\n"
     "    for (M k = tile; k > 0;) {\n"
-    "        const M told = *(volatile M *)(status + (k - 1)*" TEXT(THREADS) ");\n"
-    "        if (told >> 56 < is_own)\n"
-    "            continue;\n"
-    "        before += told & low;\n"
-    "        k = told >> 56 == is_sum ? 0 : k - 1;\n"
+    "        M told[4], left = k;\n"
+    "        #pragma unroll\n"
+    "        for (int j = 0; j < 4; j++)\n"
+    "            told[j] = k > j ? *(volatile M *)(status + (k - 1 - j)*" TEXT(THREADS) ") : 0;\n"
+    "        #pragma unroll\n"
+    "        for (int j = 0; j < 4; j++) {\n"
+    "            const bool is_next = left && left == k - j && told[j] >> 56 >= is_own;\n"
+    "            before += is_next ? told[j] & low : 0;\n"
+    "            left = !is_next ? left : told[j] >> 56 == is_sum ? 0 : left - 1;\n"
+    "        }\n"
+    "        k = left;\n"
     "    }\n"
-    "    *(volatile M *)(status + tile*(M)" TEXT(THREADS) ") = is_sum << 56 | before + count;\n"
+    "    if (tile)\n"
+    "        *(volatile M *)(status + tile*(M)" TEXT(THREADS) ") = is_sum << 56 | before + count;\n"
     "    return before;\n"
     "}\n";
 static const char radix_text[] =
-    "extern \"C\" __global__ void __launch_bounds__(" TEXT(THREADS) ")\n"
-    "ksweep(const K *keys, const unsigned *places, K *to_keys, unsigned *to_places, unsigned *counts, M *status, void *y, const Rows r, const L n, const L tiles, const int pass, const L first)\n"
+    "extern \"C\" __global__ void __launch_bounds__(" TEXT(SWEEP_THREADS) ")\n"
+    "ksweep(const T *x, const K *keys, const unsigned *places, K *to_keys, unsigned *to_places, unsigned *counts, M *status, void *y, const Rows from, const Rows r, const L n, const L tiles, const int pass, const L first)\n"
     "{\n"
-    "    __shared__ unsigned seen[8][" TEXT(THREADS) "], away[" TEXT(THREADS) "], tile_here;\n"
-    "    __shared__ K tile_keys[" TEXT(TILE) "];\n"
+    "    __shared__ __align__(16) K tile_keys[TILE];\n"
+    "    __shared__ unsigned away[" TEXT(THREADS) "], tile_here;\n"
     "    const L row = first + blockIdx.y;\n"
     "    const int t = (int)threadIdx.x, w = t/32, lane = t % 32, shift = 8*pass;\n"
+    "    unsigned *const all = (unsigned *)tile_keys, *const seen = all + " TEXT(THREADS) "*w; /* until the keys are ranked */\n"
     "    if (t == 0) /* in the order in which blocks begin: those before it are running */\n"
     "        tile_here = atomicAdd(&counts[row*" TEXT(COUNTS) " + " TEXT(DIGITS) " + pass], 1u);\n"
-    "    for (int k = 0; k < 8; k++)\n"
-    "        seen[k][t] = 0;\n"
+    "    for (int k = t; k < " TEXT(SWEEP_THREADS) "/32*" TEXT(THREADS) "; k += " TEXT(SWEEP_THREADS) ")\n"
+    "        all[k] = 0;\n"
     "    __syncthreads();\n"
-    "    const L tile = tile_here*" TEXT(TILE) "LL;\n"
-    "    const int size = n - tile < " TEXT(TILE) " ? (int)(n - tile) : " TEXT(TILE) ";\n"
-    "    K own[16];\n"
-    "    unsigned rank[16], to[16];\n"
-    "    for (int k = 0; k < 16; k++) {\n"
-    "        const int i = " TEXT(WARP_TILE) "*w + 32*k + lane;\n"
-    "        own[k] = i < size ? keys[row*n + tile + i] : 0;\n"
+    "    const L tile = tile_here*(L)TILE;\n"
+    "    const int size = n - tile < TILE ? (int)(n - tile) : TILE, mine = 32*EACH*w + lane;\n"
+    "    K own[EACH];\n"
+    "    unsigned short rank[EACH];\n"
+    "    #pragma unroll\n"
+    "    for (int k = 0; k < EACH; k++)\n"
+    "        own[k] = mine + 32*k >= size ? 0 : x ? (K)x[start(from, row) + tile + mine + 32*k] : keys[row*n + tile + mine + 32*k];\n"
+    "    #pragma unroll\n"
+    "    for (int k = 0; k < EACH; k++) {\n"
+    "        own[k] = x ? key((T)own[k]) : own[k];\n"
+    "        if (mine + 32*k < size)\n"
+    "            atomicAdd(&seen[(unsigned)(own[k] >> shift) & 255], 1u);\n"
     "    }\n"
-    "    for (int k = 0; k < 16; k++) {\n"
-    "        const bool is_there = " TEXT(WARP_TILE) "*w + 32*k + lane < size;\n"
+    "    __syncthreads();\n"
+    "    unsigned count = 0;\n"
+    "    for (int k = 0; t < " TEXT(THREADS) " && k < " TEXT(SWEEP_THREADS) "/32; k++) {\n"
+    "        const unsigned more = all[" TEXT(THREADS) "*k + t];\n"
+    "        all[" TEXT(THREADS) "*k + t] = count;\n"
+    "        count += more;\n"
+    "    }\n"
+    "    if (t < " TEXT(THREADS) ")\n"
+    "        tell(status + row*tiles*" TEXT(THREADS) " + t, tile_here, count, pass);\n"
+    "    const unsigned here = add_before(count);\n"
+    "    for (int k = 0; t < " TEXT(THREADS) " && k < " TEXT(SWEEP_THREADS) "/32; k++)\n"
+    "        all[" TEXT(THREADS) "*k + t] += here;\n"
+    "    __syncthreads();\n"
+    "    #pragma unroll\n"
+    "    for (int k = 0; k < EACH; k++) {\n"
+    "        const bool is_there = mine + 32*k < size;\n"
     "        const unsigned digit = (unsigned)(own[k] >> shift) & 255;\n"
     "        unsigned peers = __ballot_sync(0xffffffffu, is_there);\n"
+    "        #pragma unroll\n"
     "        for (int bit = 0; bit < 8; bit++) {\n"
     "            const bool is_set = digit >> bit & 1;\n"
     "            const unsigned those = __ballot_sync(0xffffffffu, is_set);\n"
     "            peers &= is_set ? those : ~those;\n"
     "        }\n"
     "        const unsigned before = __popcll(peers & ((1ull << lane) - 1));\n"
-    "        rank[k] = before + seen[w][digit];\n"
+    "        rank[k] = (unsigned short)(before + seen[digit]);\n"
     "        __syncwarp();\n"
     "        if (is_there && before == 0)\n"
-    "            seen[w][digit] += __popcll(peers);\n"
+    "            seen[digit] += __popcll(peers);\n"
     "        __syncwarp();\n"
     "    }\n"
     "    __syncthreads();\n"
-    "    unsigned all, count = 0;\n"
-    "    for (int k = 0; k < 8; k++) {\n"
-    "        const unsigned more = seen[k][t];\n"
-    "        seen[k][t] = count;\n"
-    "        count += more;\n"
-    "    }\n"
-    "    const unsigned earlier = (unsigned)look_back(status + row*tiles*" TEXT(THREADS) " + t, tile_here, count, pass);\n"
-    "    const unsigned here = add_before(count, &all), there = add_before(counts[row*" TEXT(COUNTS) " + " TEXT(THREADS) "*pass + t], &all) + earlier;\n"
-    "    away[t] = there - here;\n"
-    "    for (int k = 0; k < 8; k++)\n"
-    "        seen[k][t] += here;\n"
-    "    __syncthreads();\n"
-    "    for (int k = 0; k < 16; k++)\n"
-    "        if (" TEXT(WARP_TILE) "*w + 32*k + lane < size) {\n"
-    "            rank[k] += seen[w][(unsigned)(own[k] >> shift) & 255];\n"
+    "    #pragma unroll\n"
+    "    for (int k = 0; k < EACH; k++)\n"
+    "        if (mine + 32*k < size)\n"
     "            tile_keys[rank[k]] = own[k];\n"
-    "        }\n"
+    "    const unsigned there = add_before(t < " TEXT(THREADS) " ? counts[row*" TEXT(COUNTS) " + " TEXT(THREADS) "*pass + t] : 0);\n"
+    "    if (t < " TEXT(THREADS) ")\n"
+    "        away[t] = there - here + (unsigned)look_back(status + row*tiles*" TEXT(THREADS) " + t, tile_here, count, pass);\n"
     "    __syncthreads();\n"
-    "    for (int k = 0; k < 16; k++)\n"
-    "        if (" TEXT(THREADS) "*k + t < size) {\n"
-    "            const K moved = tile_keys[" TEXT(THREADS) "*k + t];\n"
-    "            to[k] = " TEXT(THREADS) "*k + t + away[(unsigned)(moved >> shift) & 255];\n"
+    "    unsigned to[PLACES ? EACH : 1];\n"
+    "    #pragma unroll\n"
+    "    for (int k = 0; k < EACH; k++)\n"
+    "        if (" TEXT(SWEEP_THREADS) "*k + t < size) {\n"
+    "            const K moved = tile_keys[" TEXT(SWEEP_THREADS) "*k + t];\n"
+    "            const unsigned at = " TEXT(SWEEP_THREADS) "*k + t + away[(unsigned)(moved >> shift) & 255];\n"
     "            if (!y)\n"
-    "                to_keys[row*n + to[k]] = moved;\n"
-    "            else if (!places)\n"
-    "                ((T *)y)[start(r, row) + to[k]*r.step] = back(moved);\n"
+    "                to_keys[row*n + at] = moved;\n"
+    "            else if (!PLACES)\n"
+    "                ((T *)y)[start(r, row) + at*r.step] = back(moved);\n"
+    "            if (PLACES)\n"
+    "                to[k] = at;\n"
     "        }\n"
-    "    if (!places)\n"
+    "    if (!PLACES)\n"
     "        return;\n"
     "    __syncthreads();\n"
     "    unsigned *const tile_places = (unsigned *)tile_keys;\n"
-    "    for (int k = 0; k < 16; k++)\n"
-    "        if (" TEXT(WARP_TILE) "*w + 32*k + lane < size)\n"
-    "            tile_places[rank[k]] = places[row*n + tile + " TEXT(WARP_TILE) "*w + 32*k + lane];\n"
+    "    #pragma unroll\n"
+    "    for (int k = 0; k < EACH; k++)\n"
+    "        if (mine + 32*k < size)\n"
+    "            tile_places[rank[k]] = x ? (unsigned)(tile + mine + 32*k) : places[row*n + tile + mine + 32*k];\n"
     "    __syncthreads();\n"
-    "    for (int k = 0; k < 16; k++)\n"
-    "        if (" TEXT(THREADS) "*k + t < size && y)\n"
-    "            ((L *)y)[start(r, row) + to[k]*r.step] = tile_places[" TEXT(THREADS) "*k + t];\n"
-    "        else if (" TEXT(THREADS) "*k + t < size)\n"
-    "            to_places[row*n + to[k]] = tile_places[" TEXT(THREADS) "*k + t];\n"
+    "    #pragma unroll\n"
+    "    for (int k = 0; k < EACH; k++)\n"
+    "        if (" TEXT(SWEEP_THREADS) "*k + t < size && y)\n"
+    "            ((L *)y)[start(r, row) + to[PLACES ? k : 0]*r.step] = tile_places[" TEXT(SWEEP_THREADS) "*k + t];\n"
+    "        else if (" TEXT(SWEEP_THREADS) "*k + t < size)\n"
+    "            to_places[row*n + to[PLACES ? k : 0]] = tile_places[" TEXT(SWEEP_THREADS) "*k + t];\n"
     "}\n";
 static const char quantile_text[] =
     "extern \"C\" __global__ void __launch_bounds__(" TEXT(THREADS) ")\n"
@@ -330,32 +366,35 @@ sort_short(CiCudaSort *s, CUdeviceptr x)
 
 /* From the first keys and places to the second, which are then the first; the last time to the result. */
 static void
-sort_digit(CiCudaSort *s, int pass, int64_t first, int64_t rows)
+sort_digit(CiCudaSort *s, CUdeviceptr x, int pass, int64_t first, int64_t rows)
 {
     int64_t *n = &s->from.length;
     int from = pass % 2, to = !from;
     CUdeviceptr y = s->to && pass == s->passes - 1 ? s->y : 0;
     void *result = (void *)(uintptr_t)(s->to ? s->to : &s->from);
-    void *parameters[] = {&s->keys[from], &s->places[from], &s->keys[to], &s->places[to], &s->counts, &s->states,
-                          &y,             result,           n,            &s->tiles,      &pass,      &first};
-    ci_cuda_sort_launch(s, s->kernels[SWEEP], s->tiles, rows, THREADS, 0, parameters);
+    void *parameters[] = {&x,         &s->keys[from], &s->places[from], &s->keys[to], &s->places[to], &s->counts, &s->states,
+                          &y,         &s->from,       result,           n,            &s->tiles,      &pass,      &first};
+    ci_cuda_sort_launch(s, s->kernels[SWEEP], s->tiles, rows, SWEEP_THREADS, 0, parameters);
 }
 
+/* The first pass reads the elements themselves, where they are neighbours. */
 static void
 sort_long(CiCudaSort *s, CUdeviceptr x)
 {
     int64_t counts = COUNTS * s->from.rows;
-    int each = s->tiles > MANY_TILES ? 4 * TILE / THREADS : TILE / THREADS;
+    int each = s->from.length >= LONG_ROW ? MANY_LOADED : LOADED;
+    bool are_near = s->from.step == 1;
+    CUdeviceptr keys = are_near ? 0 : s->keys[0];
     void *zero[] = {&s->counts, &counts};
     ci_cuda_sort_launch(s, s->kernels[ZERO], (counts + THREADS - 1) / THREADS, 1, THREADS, 0, zero);
     for (int64_t first = 0, rows; first < s->from.rows; first += rows) {
         rows = s->from.rows - first < MAX_ROWS ? s->from.rows - first : MAX_ROWS;
-        int64_t part = (int64_t)each * THREADS, blocks = (s->from.length + part - 1) / part;
-        void *load[] = {&x,        &s->keys[0], &s->places[0], &s->counts, &s->states,
-                        &s->from, &s->tiles,   &s->passes,    &each,      &first};
+        int64_t blocks = (s->from.length + each - 1) / each;
+        void *load[] = {&x,       &keys,     &s->places[0], &s->counts, &s->states,
+                        &s->from, &s->tiles, &s->passes,    &each,      &first};
         ci_cuda_sort_launch(s, s->kernels[LOAD], blocks, rows, THREADS, 0, load);
         for (int k = 0; k < s->passes; k++)
-            sort_digit(s, k, first, rows);
+            sort_digit(s, k == 0 && are_near ? x : 0, k, first, rows);
     }
 }
 
@@ -383,13 +422,16 @@ ci_cuda_sort(CiCudaSort *s, const void *elements, CiDtype dtype, bool alike)
     char beginning[4000];
     s->key_bytes = ci_dtype_size(dtype) == 8 ? 8 : 4;
     s->passes = s->passes ? s->passes : ci_dtype_size(dtype);
-    s->tiles = (s->from.length + TILE - 1) / TILE;
+    s->tiles = (s->from.length * s->key_bytes + TILE_BYTES - 1) / TILE_BYTES;
     if (s->from.length > UINT32_MAX)
         return CI_ERR_MEMORY;
     ci_cuda_print_keys(beginning, sizeof beginning, dtype, alike);
     if (is_short(s))
         ci_cuda_print_items(beginning, sizeof beginning, s->key_bytes, s->has_places);
-    int kind = 4 * (int)dtype + 2 * alike + (is_short(s) && s->has_places);
+    else
+        snprintf(beginning + strlen(beginning), sizeof beginning - strlen(beginning), "static const bool PLACES = %s;\n",
+                 s->has_places ? "true" : "false");
+    int kind = 4 * (int)dtype + 2 * alike + s->has_places;
     int32_t status =
         ci_cuda_load_text(s->queue, s->stay.state, is_short(s) ? &ci_cuda_sort_rows : &sort_kernels,
                           kind, beginning, &s->kernels);
