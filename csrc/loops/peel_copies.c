@@ -11,8 +11,8 @@
  * The loop of temporal_blocking.c, whose iterations are pairs, has no such copies any more.
  *
  * Invariants: the copy before the loop stores all of the buffer, at its place, nothing changes what it
- * reads, and no later iteration reads what it stores. The last iteration stores the elements that the copy behind the loop reads, over the same
- * axes. The buffer has no other use before the loop, or behind it. */
+ * reads, and no later iteration reads what it stores. The last iteration stores the elements that the copy after the loop reads, over the same
+ * axes. The buffer has no other use before the loop, or after it. */
 #include "loops/loops.h"
 
 enum { MAX_TRIPS = 256 }; /* iterations that are looked at one by one */
@@ -162,7 +162,7 @@ has_points_of(const Peeling *p, const CiNest *last, const CiNest *copy, const Ci
     return ci_expr_substitute(p->r->sym, ci_copied_load(copy)->index, copy->npoint, from, to) == last->store;
 }
 
-/* The copy behind the item, to memory that the loop does not use. */
+/* The copy after the item, to memory that the loop does not use. */
 static void
 find_behind(Peeling *p, const CiItems *items, int at)
 {
@@ -176,8 +176,8 @@ find_behind(Peeling *p, const CiItems *items, int at)
 
 /* ---- rewriting ---- */
 
-/* Appends an iteration that reads `source` and stores `target`: the last one there the elements that the copy
- * behind it stores. */
+/* Appends an iteration that reads `source` and stores `target`. The last iteration stores the elements that the
+ * copy behind the loop stores. */
 static void
 add_iteration(const Peeling *p, CiItems *items, int64_t number, CiBuffer *source, CiBuffer *target)
 {
