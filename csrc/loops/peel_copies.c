@@ -177,7 +177,7 @@ find_behind(Peeling *p, const CiItems *items, int at)
 /* ---- rewriting ---- */
 
 /* Appends an iteration that reads `source` and stores `target`. The last iteration stores the elements that the
- * copy behind the loop stores. */
+ * copy after the loop stores. */
 static void
 add_iteration(const Peeling *p, CiItems *items, int64_t number, CiBuffer *source, CiBuffer *target)
 {
