@@ -10,12 +10,11 @@
 #include <string.h>
 
 /* Numbers that also stand in the text of kernels, where TEXT(name) is the number. */
-#define THREADS 256       /* of a block: one for each value of a digit */
-#define SWEEP_THREADS 384 /* of a block that orders a tile */
-#define TILE_BYTES 30720  /* keys of a tile: two such blocks run on a multiprocessor */
-#define DIGITS 2048       /* counts of a row: of the digits of each pass, */
-#define COUNTS 2304       /* then tiles that have begun in each */
-_Static_assert(TILE_BYTES % (8 * SWEEP_THREADS) == 0, "each thread has as many keys of a tile, of 4 or 8 bytes");
+#define THREADS 256      /* of a block: one for each value of a digit */
+#define TILE_BYTES 24576 /* keys of a block */
+#define DIGITS 2048      /* counts of a row: of the digits of each pass, */
+#define COUNTS 2304      /* then tiles that have begun in each */
+_Static_assert(TILE_BYTES % (8 * THREADS) == 0, "each thread has as many keys of a tile, of 4 or 8 bytes");
 _Static_assert(DIGITS == 8 * THREADS && COUNTS == DIGITS + THREADS, "keys have eight digits at most");
 #define NUMBER(name) #name
 #define TEXT(name) NUMBER(name)
@@ -86,7 +85,7 @@ print_values(char *out, size_t capacity, CiDtype dtype)
 /* ---- kernels ---- */
 
 static const char rows_text[] =
-    "enum { EACH = " TEXT(TILE_BYTES) "/sizeof(K)/" TEXT(SWEEP_THREADS) ", TILE = EACH*" TEXT(SWEEP_THREADS) " };\n"
+    "enum { EACH = " TEXT(TILE_BYTES) "/sizeof(K)/" TEXT(THREADS) ", TILE = EACH*" TEXT(THREADS) " };\n"
     "extern \"C\" __global__ void __launch_bounds__(" TEXT(THREADS) ")\n"
     "kzero(unsigned *counts, const L n)\n"
     "{\n"
@@ -130,7 +129,7 @@ static const char rows_text[] =
     "        if (seen[p][t])\n"
     "            atomicAdd(&counts[row*" TEXT(COUNTS) " + " TEXT(THREADS) "*p + t], seen[p][t]);\n"
     "}\n"
-    "/* The sum of the values of threads before this one; those from " TEXT(THREADS) " on have none. */\n"
+    "/* The sum of the values of threads before this one. */\n"
     "static __device__ unsigned add_before(unsigned value)\n"
     "{\n"
     "    __shared__ unsigned ends[8];\n"
@@ -142,7 +141,7 @@ static const char rows_text[] =
     "            sum += other;\n"
     "    }\n"
     "    __syncthreads();\n"
-    "    if (lane == 31 && t < " TEXT(THREADS) ")\n"
+    "    if (lane == 31)\n"
     "        ends[t/32] = sum;\n"
     "    __syncthreads();\n"
     "    for (int w = 0; w < 8; w++)\n"
@@ -178,7 +177,7 @@ static const char rows_text[] =
     "    return before;\n"
     "}\n";
 static const char radix_text[] =
-    "extern \"C\" __global__ void __launch_bounds__(" TEXT(SWEEP_THREADS) ")\n"
+    "extern \"C\" __global__ void __launch_bounds__(" TEXT(THREADS) ", PLACES ? 2 : 3)\n" /* more blocks have too few registers */
     "ksweep(const T *x, const K *keys, const unsigned *places, K *to_keys, unsigned *to_places, unsigned *counts, M *status, void *y, const Rows from, const Rows r, const L n, const L tiles, const int pass, const L first)\n"
     "{\n"
     "    __shared__ __align__(16) K tile_keys[TILE];\n"
@@ -188,7 +187,7 @@ static const char radix_text[] =
     "    unsigned *const all = (unsigned *)tile_keys, *const seen = all + " TEXT(THREADS) "*w; /* until the keys are ranked */\n"
     "    if (t == 0) /* in the order in which blocks begin: those before it are running */\n"
     "        tile_here = atomicAdd(&counts[row*" TEXT(COUNTS) " + " TEXT(DIGITS) " + pass], 1u);\n"
-    "    for (int k = t; k < " TEXT(SWEEP_THREADS) "/32*" TEXT(THREADS) "; k += " TEXT(SWEEP_THREADS) ")\n"
+    "    for (int k = t; k < 8*" TEXT(THREADS) "; k += " TEXT(THREADS) ")\n"
     "        all[k] = 0;\n"
     "    __syncthreads();\n"
     "    const L tile = tile_here*(L)TILE;\n"
@@ -206,15 +205,14 @@ static const char radix_text[] =
     "    }\n"
     "    __syncthreads();\n"
     "    unsigned count = 0;\n"
-    "    for (int k = 0; t < " TEXT(THREADS) " && k < " TEXT(SWEEP_THREADS) "/32; k++) {\n"
+    "    for (int k = 0; k < 8; k++) {\n"
     "        const unsigned more = all[" TEXT(THREADS) "*k + t];\n"
     "        all[" TEXT(THREADS) "*k + t] = count;\n"
     "        count += more;\n"
     "    }\n"
-    "    if (t < " TEXT(THREADS) ")\n"
-    "        tell(status + row*tiles*" TEXT(THREADS) " + t, tile_here, count, pass);\n"
+    "    tell(status + row*tiles*" TEXT(THREADS) " + t, tile_here, count, pass);\n"
     "    const unsigned here = add_before(count);\n"
-    "    for (int k = 0; t < " TEXT(THREADS) " && k < " TEXT(SWEEP_THREADS) "/32; k++)\n"
+    "    for (int k = 0; k < 8; k++)\n"
     "        all[" TEXT(THREADS) "*k + t] += here;\n"
     "    __syncthreads();\n"
     "    #pragma unroll\n"
@@ -240,16 +238,15 @@ static const char radix_text[] =
     "    for (int k = 0; k < EACH; k++)\n"
     "        if (mine + 32*k < size)\n"
     "            tile_keys[rank[k]] = own[k];\n"
-    "    const unsigned there = add_before(t < " TEXT(THREADS) " ? counts[row*" TEXT(COUNTS) " + " TEXT(THREADS) "*pass + t] : 0);\n"
-    "    if (t < " TEXT(THREADS) ")\n"
-    "        away[t] = there - here + (unsigned)look_back(status + row*tiles*" TEXT(THREADS) " + t, tile_here, count, pass);\n"
+    "    const unsigned there = add_before(counts[row*" TEXT(COUNTS) " + " TEXT(THREADS) "*pass + t]);\n"
+    "    away[t] = there - here + (unsigned)look_back(status + row*tiles*" TEXT(THREADS) " + t, tile_here, count, pass);\n"
     "    __syncthreads();\n"
     "    unsigned to[PLACES ? EACH : 1];\n"
     "    #pragma unroll\n"
     "    for (int k = 0; k < EACH; k++)\n"
-    "        if (" TEXT(SWEEP_THREADS) "*k + t < size) {\n"
-    "            const K moved = tile_keys[" TEXT(SWEEP_THREADS) "*k + t];\n"
-    "            const unsigned at = " TEXT(SWEEP_THREADS) "*k + t + away[(unsigned)(moved >> shift) & 255];\n"
+    "        if (" TEXT(THREADS) "*k + t < size) {\n"
+    "            const K moved = tile_keys[" TEXT(THREADS) "*k + t];\n"
+    "            const unsigned at = " TEXT(THREADS) "*k + t + away[(unsigned)(moved >> shift) & 255];\n"
     "            if (!y)\n"
     "                to_keys[row*n + at] = moved;\n"
     "            else if (!PLACES)\n"
@@ -268,10 +265,10 @@ static const char radix_text[] =
     "    __syncthreads();\n"
     "    #pragma unroll\n"
     "    for (int k = 0; k < EACH; k++)\n"
-    "        if (" TEXT(SWEEP_THREADS) "*k + t < size && y)\n"
-    "            ((L *)y)[start(r, row) + to[PLACES ? k : 0]*r.step] = tile_places[" TEXT(SWEEP_THREADS) "*k + t];\n"
-    "        else if (" TEXT(SWEEP_THREADS) "*k + t < size)\n"
-    "            to_places[row*n + to[PLACES ? k : 0]] = tile_places[" TEXT(SWEEP_THREADS) "*k + t];\n"
+    "        if (" TEXT(THREADS) "*k + t < size && y)\n"
+    "            ((L *)y)[start(r, row) + to[PLACES ? k : 0]*r.step] = tile_places[" TEXT(THREADS) "*k + t];\n"
+    "        else if (" TEXT(THREADS) "*k + t < size)\n"
+    "            to_places[row*n + to[PLACES ? k : 0]] = tile_places[" TEXT(THREADS) "*k + t];\n"
     "}\n";
 static const char quantile_text[] =
     "extern \"C\" __global__ void __launch_bounds__(" TEXT(THREADS) ")\n"
@@ -374,7 +371,7 @@ sort_digit(CiCudaSort *s, CUdeviceptr x, int pass, int64_t first, int64_t rows)
     void *result = (void *)(uintptr_t)(s->to ? s->to : &s->from);
     void *parameters[] = {&x,         &s->keys[from], &s->places[from], &s->keys[to], &s->places[to], &s->counts, &s->states,
                           &y,         &s->from,       result,           n,            &s->tiles,      &pass,      &first};
-    ci_cuda_sort_launch(s, s->kernels[SWEEP], s->tiles, rows, SWEEP_THREADS, 0, parameters);
+    ci_cuda_sort_launch(s, s->kernels[SWEEP], s->tiles, rows, THREADS, 0, parameters);
 }
 
 /* The first pass reads the elements themselves, where they are neighbours. */
