@@ -73,6 +73,7 @@ class BuildCore(build_clib):
         for name, _ in libraries:  # an old archive would keep objects of deleted sources
             archive = self.compiler.library_filename(name, output_dir=self.build_clib)
             Path(archive).unlink(missing_ok=True)
+        subprocess.run([sys.executable, "tools/embed_kernels.py", KERNELS], check=True)
         super().build_libraries(libraries)
 
 
@@ -130,10 +131,11 @@ refuse_free_threading()
 COMPILE, LINK = flags()
 BUILT_AS = "".join(f"-{name[16:].lower()}" for name in sorted(os.environ) if name.startswith("CINDUCTOR_BUILD_"))
 STUB, GENERATED = "python/cinductor/_core.pyi", "build/generated"
+KERNELS = f"{GENERATED}/cuda_kernels.c"
 FOR_DEVICES = ("api/cinductor.h", "base/os.h", "device/device.h", "device/toolkit.h", "ir/ops.def")
 HEADERS = sorted(glob("csrc/**/*.h", recursive=True) + glob("csrc/**/*.def", recursive=True))
 CORE = {
-    "sources": sorted(glob("csrc/**/*.c", recursive=True)),
+    "sources": [*sorted(glob("csrc/**/*.c", recursive=True)), KERNELS],
     "obj_deps": {"": HEADERS},
     "include_dirs": ["csrc"],
     "cflags": COMPILE,
@@ -142,7 +144,7 @@ EXTENSION = Extension(
     "cinductor._core",
     sorted(glob("pyext/*/*.c")),
     include_dirs=["csrc", "pyext", GENERATED, numpy.get_include()],
-    depends=HEADERS + sorted(glob("pyext/*/*.h") + glob("pyext/*/*.def")) + CORE["sources"] + [STUB, "tools/core_docs.py"],
+    depends=[*HEADERS, *sorted(glob("pyext/*/*.h") + glob("pyext/*/*.def")), *CORE["sources"], STUB, "tools/core_docs.py"],
     libraries=["dl", "m", "pthread"],
     extra_compile_args=COMPILE,
     extra_link_args=LINK,

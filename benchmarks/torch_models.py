@@ -3,12 +3,14 @@ a training step. Writes torch.json (the history of all runs), torch.md (the tabl
 
     python benchmarks/torch_models.py [--models mlp,lstm] [--backends eager,cinductor] [--device cuda] [--out FOLDER] [--seconds N] [--compile]
 
-Calls are timed in one process, in turns: a short run of each backend, several times, and the median of the runs counts. With
+Each model has a process, in which calls are timed in turns: a short run of each backend, several times, and the median of the runs
+counts. Nothing is compiled meanwhile; with --jobs, that many processes compile before the first call is timed. With
 --compile, each pair of model and backend also runs in two processes of its own: one with empty caches, and one that finds what the
 first has left. `own` is the time in cinductor itself. Dynamo is imported before, and no other thread of torch spins.
 
 On a CUDA device the calls of a run are queued one after another. A run ends when the device has done the last, so its time is what the
-slower of host and device takes for a call. `large` models have products that keep the device busy.
+slower of host and device takes for a call. `large` models have products that keep the device busy; mlp8, resnet8, unet8 and so on are the
+models with eight times as many features and larger arguments.
 """
 
 from __future__ import annotations
@@ -28,9 +30,12 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 SECONDS = 0.1  # of a run
 ROUNDS = 5
+WARM = 3  # calls before a run
+READY = "ready"
 OPTIMIZERS = ("sgd", "adamw")
 MODELS = "mlp,resnet,unet,mobilenet,encoder,decoder,cache,lstm,gnn,vae,diffusion,recommender,sgd,adamw"
 LARGE = ("large_pointwise", "large_norms", "large_mlp", "large_convolutions")
+SCALE = 8  # of the models of `scaled`
 BACKENDS = ("eager", "inductor", "cinductor")
 
 
@@ -45,6 +50,18 @@ def large(name: str, torch):
         return nn.Sequential(nn.Linear(2048, 4096), nn.GELU(), nn.LayerNorm(4096), nn.Linear(4096, 2048)), torch.randn(4096, 2048)
     layers = [nn.Sequential(nn.Conv2d(64, 64, 3, padding=1), nn.BatchNorm2d(64), nn.ReLU()) for _ in range(4)]
     return nn.Sequential(*layers), torch.randn(32, 64, 56, 56)
+
+
+def scaled(name: str, torch):
+    """The arguments of a model with more features, in sizes of which a call takes milliseconds on a host: its name ends with 8."""
+    images, tokens = torch.randn(4, 3, 64, 64), torch.randint(0, 20, (4, 128))
+    made = {
+        "mlp": (torch.randn(512, 96),), "resnet": (images,), "unet": (images,), "mobilenet": (images.to(memory_format=torch.channels_last),),
+        "encoder": (tokens,), "decoder": (tokens,), "lstm": (torch.randn(32, 16, 6),), "gnn": (torch.randn(4000, 6), torch.randint(0, 4000, (2, 32000))),
+        "vae": (torch.randn(512, 96),), "diffusion": (torch.randn(512, 32), torch.randint(0, 10, (512,))),
+        "recommender": (torch.randn(512, 4), torch.randint(0, 240, (2, 512, 8))),
+    }  # fmt: skip
+    return made[name]
 
 
 def calls(name: str, backend: str, device: str) -> dict[str, object]:
@@ -75,6 +92,9 @@ def calls(name: str, backend: str, device: str) -> dict[str, object]:
     if name in LARGE:
         model, argument = large(name, torch)
         arguments = [argument]
+    elif name.endswith(str(SCALE)):
+        kind = name.removesuffix(str(SCALE))
+        model, arguments = KNOWN[kind][0](SCALE), scaled(kind, torch)
     else:
         cls, make = KNOWN[name]
         model, arguments = cls(), make()
@@ -95,25 +115,18 @@ def register() -> None:
         register_backend(cinductor.torch.backend, name="cinductor")
 
 
-def timed_here(name: str, given: argparse.Namespace) -> dict[str, dict[str, float]]:
-    """As in_turns, in this process; nothing for a model that fails."""
-    import torch
-
-    torch._dynamo.reset()  # models of one class share code, of which few programs are kept
-    try:
-        return in_turns(name, given.backends.split(","), given.device, given.rounds)
-    except Exception as error:
-        print(f"{name}: {type(error).__name__}: {str(error).strip()[:300]}", file=sys.stderr)
-        return {}
-
-
 def in_turns(name: str, backends: list[str], device: str, rounds: int = ROUNDS) -> dict[str, dict[str, float]]:
-    """Per backend the median microseconds of each call."""
+    """Per backend the median microseconds of each call. All is compiled before a line is read from the standard input."""
     import torch
 
     register()
     run_of = run_on_device if torch.device(device).type == "cuda" else run_on_host
     timed = {backend: calls(name, backend, device) for backend in backends}
+    for call in (call for kinds in timed.values() for call in kinds.values()):
+        for _ in range(WARM):
+            call()
+    print(READY, flush=True)
+    sys.stdin.readline()
     times: dict[tuple[str, str], list[float]] = {}
     for _ in range(rounds):
         for backend, kinds in timed.items():
@@ -129,7 +142,7 @@ def run_on_device(call) -> float:
     """The microseconds of a call in a run, in which the host does not wait for the device."""
     import torch
 
-    for _ in range(3):
+    for _ in range(WARM):
         call()
     torch.cuda.synchronize()
     count, start = 0, time.perf_counter()
@@ -144,7 +157,7 @@ def run_on_device(call) -> float:
 
 def run_on_host(call) -> float:
     """The median microseconds of a call in a run. A run's first calls warm up."""
-    for _ in range(3):
+    for _ in range(WARM):
         call()
     times: list[float] = []
     until = time.perf_counter() + SECONDS
@@ -185,22 +198,40 @@ def first_calls(name: str, backend: str, device: str) -> dict[str, float]:
     return found
 
 
-def in_process(*words: str, environment: dict[str, str] | None = None) -> dict:
-    """The result of this program with these words, which prints JSON."""
-    spare = {"OMP_WAIT_POLICY": "passive", "GOMP_SPINCOUNT": "0"}
-    command = [sys.executable, __file__, *words]
-    done = subprocess.run(command, env={**os.environ, **spare, **(environment or {})}, capture_output=True, text=True)
-    if done.returncode:
-        print(f"{' '.join(words)}: {(done.stderr.strip().splitlines() or ['failed'])[-1]}", file=sys.stderr)
-        return {}
-    return json.loads(done.stdout.splitlines()[-1])
+class Process:
+    """This program in a process of its own, with these arguments. It prints JSON in its last line."""
+
+    def __init__(self, *words: str, environment: dict[str, str] | None = None):
+        self.words, self.errors = words, tempfile.TemporaryFile("w+")
+        spare = {"OMP_WAIT_POLICY": "passive", "GOMP_SPINCOUNT": "0"}
+        command, env = [sys.executable, __file__, *words], {**os.environ, **spare, **(environment or {})}
+        self.process = subprocess.Popen(command, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors, text=True)
+
+    def ready(self) -> Process:
+        """Wait until it has compiled, or has failed."""
+        while (line := self.process.stdout.readline()) and line.strip() != READY:
+            pass
+        return self
+
+    def result(self) -> dict:
+        """Let it go on to its end."""
+        lines = self.process.communicate("\n")[0].splitlines()
+        self.errors.seek(0)
+        if self.process.returncode:
+            print(f"{' '.join(self.words)}: {(self.errors.read().strip().splitlines() or ['failed'])[-1]}", file=sys.stderr)
+            return {}
+        return json.loads(lines[-1])
+
+    def end(self) -> None:
+        self.process.kill()
+        self.process.wait()
 
 
 def compile_times(name: str, backend: str, device: str) -> dict[str, float]:
     """Of a process with empty caches, and of a second one, as `warm`."""
     with tempfile.TemporaryDirectory() as folder:
         caches = {"CINDUCTOR_CACHE_DIR": f"{folder}/ours", "TORCHINDUCTOR_CACHE_DIR": f"{folder}/theirs"}
-        cold, warm = (in_process("--first", name, backend, "--device", device, environment=caches) for _ in range(2))
+        cold, warm = (Process("--first", name, backend, "--device", device, environment=caches).result() for _ in range(2))
     return cold | {f"warm {key}": value for key, value in warm.items()}
 
 
@@ -292,9 +323,8 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=math.inf, help="after which no model is started")
     parser.add_argument("--compile", action="store_true", help="first calls, too")
     parser.add_argument("--calls", nargs=2, help=argparse.SUPPRESS)
-    parser.add_argument("--together", action="store_true", help="time all models in one process")
     parser.add_argument("--rounds", type=int, default=ROUNDS, help="runs of each call")
-    parser.add_argument("--jobs", type=int, default=0, help="processes that fill the caches of compilers before anything is timed")
+    parser.add_argument("--jobs", type=int, default=0, help="processes that compile at the same time, before anything is timed")
     parser.add_argument("--first", nargs=2, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.calls:
@@ -308,15 +338,17 @@ def main() -> None:
     history = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
     history.append(run := new_run(given.backends.split(","), given.device))
     names = given.models.split(",")
-    words = (given.backends, "--device", given.device)
+    words = (given.backends, "--device", given.device, "--rounds", str(given.rounds))
+    prepared: dict[str, Process] = {}
     if given.jobs:
         with ThreadPoolExecutor(given.jobs) as pool:
-            pairs = [(name, backend) for name in names for backend in run["backends"] if backend != "eager"]
-            list(pool.map(lambda pair: in_process("--first", *pair, "--device", given.device), pairs))
+            prepared = dict(zip(names, pool.map(lambda name: Process("--calls", name, *words).ready(), names), strict=True))
     for name in names:
         if time.monotonic() > until:
+            for process in prepared.values():
+                process.end()
             break
-        found = timed_here(name, given) if given.together else in_process("--calls", name, *words, "--rounds", str(given.rounds))
+        found = (prepared.get(name) or Process("--calls", name, *words).ready()).result()
         if given.compile:
             for backend in run["backends"]:
                 found.setdefault(backend, {}).update(compile_times(name, backend, given.device))

@@ -1,5 +1,5 @@
 /* Alternatives of a program: plans by other options, thresholds and joins that give the same bits.
- * Timed calls find the fastest (pyext/replay/race.h).
+ * Timed calls find the fastest (pyext/replay/autotune.h).
  *
  * A threshold without effect on a compile makes no alternative. Plans are compared by digest: two
  * plans with equal digests are the same. */

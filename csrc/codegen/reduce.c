@@ -14,6 +14,7 @@
 #include "codegen/grid.h"
 #include "codegen/reducer.h"
 #include "codegen/reduction.h"
+#include "codegen/split.h"
 
 static bool
 is_any_ordered(const CiReducer *r)
@@ -325,6 +326,13 @@ reduce_sums(CiReducer *r)
     ci_build_leave(&r->b, outside);
 }
 
+/* Threads of a block fold together, and lanes end together. */
+static bool
+is_search(const CiReducer *r)
+{
+    return !r->b.machine->threads && !r->is_in_lanes && ci_fold_is_search(r->fold) && (!r->fold->count || r->fold->nvars == 1);
+}
+
 static void
 lower_fold(CiReducer *r)
 {
@@ -352,6 +360,11 @@ lower_fold(CiReducer *r)
     }
     if (fold->count && last == 0)
         ci_reduce_flatten(r);
+    if (is_search(r)) {
+        r->extent = fold->count ? fold->count : fold->extents[last];
+        ci_reduce_search(r);
+        return;
+    }
     if (!is_any_ordered(r)) {
         r->extent = fold->count                ? fold->count
                     : ci_reduce_calls_ufunc(r) ? r->length

@@ -104,19 +104,18 @@ before_casts(const Narrow *n, int operand)
     return value;
 }
 
-/* Removes lets without users; only those can be without: lets of the body alone. */
-static void
-remove_unused(Narrow *n)
+/* Only those can be without users: lets of the block alone. */
+void
+ci_build_drop_unused(CiBuild *b, CiStmts *block)
 {
-    CiBuild *b = &n->r->b;
     bool has_changed = true;
     while (has_changed) {
         int *uses = CI_NEW_ARRAY(b->ctx, int, b->proc->nvalues + 1);
         CiStmts kept = {0};
         has_changed = false;
-        ci_stmts_count_uses(&n->body, uses);
+        ci_stmts_count_uses(block, uses);
         CiStmts *outside = ci_build_enter(b, &kept);
-        for (CiStmt *next, *stmt = n->body.first; stmt; stmt = next) {
+        for (CiStmt *next, *stmt = block->first; stmt; stmt = next) {
             next = stmt->next;
             bool is_unused = stmt->kind == CI_STMT_let && stmt->op != CI_OP_bind &&
                              !stmt->cell && uses[stmt->value] == 0;
@@ -125,7 +124,7 @@ remove_unused(Narrow *n)
                 ci_build_move(b, stmt);
         }
         ci_build_leave(b, outside);
-        n->body = kept;
+        *block = kept;
     }
 }
 
@@ -204,7 +203,7 @@ build_body(Narrow *n, int bytes)
     }
     ci_build_yield(&r->b, yielded, n->whole->ninto);
     ci_build_leave(&r->b, outside);
-    remove_unused(n);
+    ci_build_drop_unused(&r->b, &n->body);
 }
 
 /* ---- how narrow ---- */
@@ -235,6 +234,19 @@ choose_bytes(Narrow *n)
     return bytes;
 }
 
+/* True if a position is no number of an element: one that a part has found, and left in memory. */
+static bool
+has_found_places(const Narrow *n)
+{
+    const CiStmts *body = &n->r->body;
+    for (int k = 0, at = 0; k < n->whole->nops; at += ci_fold_width(n->whole->ops[k++])) {
+        const CiStmt *let = is_place(n->whole->ops[k]) ? find_let(body, body->last->args[at + 1]) : NULL;
+        if (let && let->op != CI_OP_index && let->op != CI_OP_iota)
+            return true;
+    }
+    return false;
+}
+
 /* True if narrow accumulators would have more lanes; then the body is the one with them. */
 static bool
 is_worth_it(Narrow *n, int64_t extent)
@@ -242,6 +254,8 @@ is_worth_it(Narrow *n, int64_t extent)
     CiReducer *r = n->r;
     const CiStmt *yield = r->body.last;
     CI_REQUIRE(r->b.ctx, yield && yield->kind == CI_STMT_yield);
+    if (has_found_places(n))
+        return false;
     build_body(n, 1);
     build_body(n, choose_bytes(n));
     int lanes = lanes_of(n);

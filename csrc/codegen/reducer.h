@@ -94,6 +94,11 @@ void ci_block_add(CiReducer *r, const CiExpr *first, const CiExpr *count);
 /* reduce_narrow.c: expands a fold that is free of order with accumulators narrower than its results.
  * Returns false, and changes nothing, if those would have no more lanes. */
 bool ci_reduce_narrow(CiReducer *r);
+/* Removes lets without users from a block. */
+void ci_build_drop_unused(CiBuild *b, CiStmts *block);
+
+/* reduce_search.c: expands a fold that its first true or false element decides. */
+void ci_reduce_search(CiReducer *r);
 
 /* reduce_pairwise.c: NumPy's order. */
 void ci_reduce_pairwise(CiReducer *r);

@@ -28,9 +28,10 @@ void ci_split_fold_sums(CiSplitter *s, CiStmt *fold);
 CiProc *ci_split_new_finish(CiProcs *procs, const CiProc *proc);
 /* Adds a parameter for partials of that number, with an element for each place. */
 CiMemory *ci_split_add_partial(CiBuild *b, CiDtype dtype, const CiExpr *places, int number);
-/* early_exit.c: true if the result may be known before all elements are read, and stopping has no visible
- * effect. */
-bool ci_fold_may_stop(const CiStmt *fold);
+/* reduce_search.c: true if the first element that is true, or false, is the result, and reading no further has no
+ * visible effect. */
+bool ci_fold_is_search(const CiStmt *fold);
+bool ci_search_is_for_true(const CiStmt *fold);
 /* split_scan.c: makes two procs of a loop that scans or packs. */
 void ci_split_running(CiBuild *b);
 

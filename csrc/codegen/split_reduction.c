@@ -1,8 +1,9 @@
 /* A long fold with little parallel work around it -> two procs: one whose units fold a part of the
  * points each, and one that folds the partial results and does the rest.
  *
- * For `any` and `all`, a unit that knows the answer publishes it, and units that start later skip
- * their part. The blocks of a GPU start together, so each block checks between pieces of its part.
+ * In a search a unit that knows the answer publishes it. Units that start later skip their part; in a search for a
+ * position only those do whose part comes later. The blocks of a GPU start together, so each block checks
+ * between pieces of its part, of `any` and `all` alone.
  *
  * A part is a power of two blocks of the fold's order, so that the bits are those of one fold. For
  * a pairwise fold it is a subtree, a chunk or a block. */
@@ -129,11 +130,17 @@ ci_split_part_of(CiSplitter *s, const CiStmt *fold, const CiExpr **first)
     return ci_build_named(&s->b, ci_expr_min(sym, s->size, left));
 }
 
+static bool
+is_place(const CiStmt *fold)
+{
+    return ci_op_kind(fold->ops[0]) == CI_OPKIND_argreduce;
+}
+
 /* True if units publish the answer to each other. */
 static bool
 reports_result(const CiSplitter *s, const CiStmt *fold)
 {
-    return !s->b.proc->head.has_lanes && ci_fold_may_stop(fold);
+    return !s->b.proc->head.has_lanes && ci_fold_is_search(fold) && !(s->has_own_order && is_place(fold));
 }
 
 static int
@@ -142,12 +149,12 @@ count_partials(const CiSplitter *s, const CiStmt *fold)
     return fold->ninto + reports_result(s, fold);
 }
 
-/* The flag of a point that all its parts share. It is false when a launch begins, because partial
- * results are zeroed then. */
+/* The word of a point that all its parts share: a bool, or, for a position, how many parts come from the first one on
+ * that has found it. It is zero when a launch begins, because partial results are zeroed then. */
 static CiMemory *
 add_word(CiSplitter *s, const CiStmt *fold)
 {
-    return add_partial(s, CI_DTYPE_bool, s->npartials + fold->ninto);
+    return add_partial(s, is_place(fold) ? CI_DTYPE_i64 : CI_DTYPE_bool, s->npartials + fold->ninto);
 }
 
 static CiType
@@ -156,23 +163,34 @@ bool_type(void)
     return ci_type_of(CI_DTYPE_bool, 1);
 }
 
-/* Loads the flag: true if the answer is known. */
+static int
+parts_from_here(CiSplitter *s)
+{
+    return ci_build_index(&s->b, ci_expr_sub(s->b.sym, s->parts, s->part));
+}
+
+/* Loads the word: true if the answer is known, and no element of this part. */
 static int
 ask(CiSplitter *s, CiMemory *word)
 {
     int is_known = ci_build_load(&s->b, word, place_of(s, ci_expr_const(s->b.sym, 0)), 1);
     s->b.to->last->is_atomic = true;
-    return is_known;
+    if (word->dtype == CI_DTYPE_bool)
+        return is_known;
+    const int args[] = {parts_from_here(s), is_known};
+    return ci_build_let(&s->b, bool_type(), CI_OP_less, 2, args);
 }
 
-/* Stores the deciding value as the result; returns the block that runs if the answer is not yet
- * known. */
+/* Stores the deciding value as the result; beside a position the other value, which loses against the part that has found
+ * it. Returns the block that runs if the answer is not yet known. */
 static CiStmts *
-enter_unless_told(CiSplitter *s, const CiStmt *fold, CiMemory *word, CiMemory *into)
+enter_unless_told(CiSplitter *s, const CiStmt *fold, CiMemory *word, CiMemory **into)
 {
     const CiExpr *zero = ci_expr_const(s->b.sym, 0);
-    CiConst answer = {.i = fold->ops[0] == CI_OP_any};
-    ci_build_store(&s->b, into, zero, ci_build_const(&s->b, bool_type(), answer));
+    CiConst answer = {.i = ci_search_is_for_true(fold) != is_place(fold)};
+    ci_build_store(&s->b, into[0], zero, ci_build_const(&s->b, bool_type(), answer));
+    if (is_place(fold))
+        ci_build_store(&s->b, into[1], zero, ci_build_const(&s->b, ci_type_of(into[1]->dtype, 1), (CiConst){0}));
     CiStmt *look = ci_build_ask(&s->b, CI_STMT_if, CI_COMPARE_is_not, ask(s, word));
     return ci_build_enter(&s->b, &look->body);
 }
@@ -181,11 +199,11 @@ static void
 tell(CiSplitter *s, const CiStmt *fold, CiMemory *word, CiMemory *into)
 {
     const CiExpr *zero = ci_expr_const(s->b.sym, 0);
-    CiCompare decides = fold->ops[0] == CI_OP_any ? CI_COMPARE_is : CI_COMPARE_is_not;
+    CiCompare decides = ci_search_is_for_true(fold) ? CI_COMPARE_is : CI_COMPARE_is_not;
     CiStmt *found =
         ci_build_ask(&s->b, CI_STMT_if, decides, ci_build_load(&s->b, into, zero, 1));
     CiStmts *outside = ci_build_enter(&s->b, &found->body);
-    int yes = ci_build_const(&s->b, bool_type(), (CiConst){.i = 1});
+    int yes = is_place(fold) ? parts_from_here(s) : ci_build_const(&s->b, bool_type(), (CiConst){.i = 1});
     ci_build_store(&s->b, word, place_of(s, zero), yes);
     s->b.to->last->is_atomic = true;
     ci_build_leave(&s->b, outside);
@@ -211,7 +229,7 @@ fold_at_once(CiSplitter *s, CiStmt *fold, CiMemory **into, const CiExpr *first, 
     CiStmts *outside = s->b.to;
     CiMemory *word = reports_result(s, fold) ? add_word(s, fold) : NULL;
     if (word)
-        enter_unless_told(s, fold, word, into[0]);
+        enter_unless_told(s, fold, word, into);
     CiStmt *made = build_part(s, fold, into, first, count);
     if (made->order.kind == CI_FOLD_pairwise) { /* this part is all one block */
         made->order.ninner = made->nvars;
@@ -296,6 +314,15 @@ ci_split_fold_part(CiSplitter *s, CiStmt *fold, const CiExpr *first, const CiExp
 
 /* ---- what they left ---- */
 
+static bool
+is_free(const CiStmt *fold)
+{
+    for (int k = 0, at = 0; k < fold->nops; at += ci_fold_width(fold->ops[k++]))
+        if (!ci_op_is_order_free(fold->ops[k], fold->into[at]->dtype))
+            return false;
+    return true;
+}
+
 void
 ci_split_fold_sums(CiSplitter *s, CiStmt *fold)
 {
@@ -310,7 +337,7 @@ ci_split_fold_sums(CiSplitter *s, CiStmt *fold)
     made->vars[0] = part;
     made->extents[0] = s->parts;
     made->nvars = 1;
-    if (s->has_own_order)
+    if (s->has_own_order || is_free(fold))
         made->blocks = NULL;
     else if (!s->size)
         made->blocks = s->parts;

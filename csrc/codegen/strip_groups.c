@@ -175,13 +175,14 @@ cross(CiStripper *s, int value, int number)
         s->crosses[value] = true;
 }
 
+/* A symbol crosses as the value that it is bound to: printed code has no other name for it. */
 static void
 cross_symbols(CiStripper *s, const CiExpr *e, int number)
 {
     for (int k = 0; e && k < e->nsymbols; k++) {
         const CiStmt *bind = ci_map_find(s->bound, CI_KEY(e->symbols[k]));
-        if (bind)
-            cross(s, bind->value, number);
+        if (bind && s->made_in[bind->value] != number)
+            cross(s, bind->args[0], number);
     }
 }
 

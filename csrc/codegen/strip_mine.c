@@ -99,11 +99,11 @@ bind_here(CiStripper *s, const CiExpr *e)
     CiStripGroup *g = &s->group;
     for (int k = 0; e && k < e->nsymbols; k++) {
         const CiStmt *bind = ci_map_find(s->bound, CI_KEY(e->symbols[k]));
-        if (!bind || !s->memory_of[bind->value] || s->made_in[bind->value] == g->number ||
+        if (!bind || !s->memory_of[bind->args[0]] || s->made_in[bind->value] == g->number ||
             is_bound_here(g, bind->expr))
             continue;
         const CiExpr *limit = substitute(s, bind->limit);
-        int value = value_here(s, bind->value);
+        int value = value_here(s, bind->args[0]);
         g->to[g->nsymbols] = ci_build_bind(&s->b, value, limit);
         g->from[g->nsymbols++] = bind->expr;
     }

@@ -19,7 +19,6 @@
 #include "base/os.h"
 
 #define MAX_OUTPUT ((size_t)64 << 10)
-#define ASK_MS 50
 
 extern char **environ;
 
@@ -205,9 +204,9 @@ attend(Child *child, double timeout_s, bool (*should_stop)(void *arg), void *arg
     int64_t start = ci_os_time_ns(), asked = start;
     int error = 0;
     while (!child->reaped && !error) {
-        wait_for(child, child->from >= 0 ? ASK_MS : 1);
+        wait_for(child, child->from >= 0 ? CI_ASK_MS : 1);
         int64_t now = ci_os_time_ns();
-        bool ask = now - asked >= (int64_t)ASK_MS * 1000000;
+        bool ask = now - asked >= (int64_t)CI_ASK_MS * 1000000;
         if (ask || child->from < 0)
             error = reap(child, WNOHANG);
         if (child->reaped)

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/os.h"
+#include "host/child.h"
 
 #define BUILD "cinductor-build-"
 #define LOCK_SUFFIX ".lock"
@@ -25,7 +26,6 @@
 #define HALF_WRITTEN_S 60 /* they are there for milliseconds, and bear no lock */
 #define TRIES 8
 #define PROBE ((size_t)1 << 20)
-#define ASK_MS 50
 #define LONGEST_NAP_MS 16
 
 /* ---- trust ---- */
@@ -168,7 +168,7 @@ ci_lock_take(const char *path, double timeout_s, bool (*should_stop)(void *arg),
         int64_t now = ci_os_time_ns();
         if ((double)(now - began) * 1e-9 > timeout_s)
             return CI_LOCK_none;
-        if (now - asked >= (int64_t)ASK_MS * 1000000) {
+        if (now - asked >= (int64_t)CI_ASK_MS * 1000000) {
             asked = now;
             if (should_stop && should_stop(arg))
                 return CI_LOCK_stopped;

@@ -2,7 +2,7 @@
 #ifndef CI_IR_GRAPH_TEXT_H
 #define CI_IR_GRAPH_TEXT_H
 
-#include "ir/form.h"
+#include "ir/text_common.h"
 
 typedef struct CiGraphForm {
     CiForm form;

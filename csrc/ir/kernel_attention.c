@@ -57,9 +57,9 @@ left_factor(const CiKernel *kernel, const CiNest *nest)
                  *step = nest->axes[kernel->nouter + 1].var;
     const int *factors = result_of(nest)->args;
     int left = varies(&nest->body, factors[0], column);
-    bool are_apart = varies(&nest->body, factors[left], row) && !varies(&nest->body, factors[left], column) &&
-                     varies(&nest->body, factors[!left], column) && !varies(&nest->body, factors[!left], row);
-    return are_apart && varies(&nest->body, factors[0], step) && varies(&nest->body, factors[1], step) ? left : -1;
+    bool is_row_by_column = varies(&nest->body, factors[left], row) && !varies(&nest->body, factors[left], column) &&
+                            varies(&nest->body, factors[!left], column) && !varies(&nest->body, factors[!left], row);
+    return is_row_by_column && varies(&nest->body, factors[0], step) && varies(&nest->body, factors[1], step) ? left : -1;
 }
 
 static bool

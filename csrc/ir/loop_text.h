@@ -2,7 +2,7 @@
 #ifndef CI_IR_LOOP_TEXT_H
 #define CI_IR_LOOP_TEXT_H
 
-#include "ir/form.h"
+#include "ir/text_common.h"
 #include "ir/loop.h"
 
 /* Loops inside each other, of whose variables a text knows. */

@@ -75,14 +75,14 @@
  *
  *       for c0<8 parallel {
  *         %6: bool = turn [c0]
- *         if %6 {  …running = handed[0]…  } else {
+ *         if %6 {  …running = prefix[0]…  } else {
  *           if not known[c0] {  …total[c0] = what the part adds, known[c0] = true…  }
  *           wait [c0]
- *           …running = handed[0], handed[0] = running + total[c0]…
+ *           …running = prefix[0], prefix[0] = running + total[c0]…
  *           publish [c0]
  *         }
  *         …the part's elements, from running on…
- *         if %6 {  …handed[0] = running…  publish [c0]  }
+ *         if %6 {  …prefix[0] = running…  publish [c0]  }
  *       }
  */
 #ifndef CI_IR_PROC_H

@@ -2,7 +2,7 @@
 #ifndef CI_IR_PROC_PRIVATE_H
 #define CI_IR_PROC_PRIVATE_H
 
-#include "ir/form.h"
+#include "ir/text_common.h"
 #include "ir/proc.h"
 
 typedef struct CiProcSymbol {

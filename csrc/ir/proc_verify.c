@@ -149,15 +149,15 @@ verify_where(CiProcVerifier *v, const CiStmt *let)
                 "operands differ in type");
 }
 
-/* Operations on what stands in which lane: twice or half as many lanes as the operand, of two as
- * many. */
+/* Operations on what stands in which lane: twice or half as many lanes as the operand, of two as many. */
 static void
 verify_lanes(CiProcVerifier *v, const CiStmt *let)
 {
     CiType from = type_of(v, let, let->args[0]);
-    int halves = ci_op_arity(let->op) == 1 ? 2 * let->type.lanes : let->type.lanes;
-    int lanes = let->op == CI_OP_splat ? 1 : halves;
-    require(v, let, is_type(from, let->type.dtype, lanes), "lanes do not fit");
+    bool is_found = let->op == CI_OP_first_true;
+    int lanes = is_found ? from.lanes : let->op == CI_OP_splat ? 1 : (3 - ci_op_arity(let->op)) * let->type.lanes;
+    bool is_right = !is_found || is_type(let->type, CI_DTYPE_i64, 1);
+    require(v, let, is_right && is_type(from, is_found ? CI_DTYPE_bool : let->type.dtype, lanes), "lanes do not fit");
 }
 
 static void
@@ -537,8 +537,8 @@ static void
 require_atomic(void *arg, const CiStmt *stmt)
 {
     const Told *told = arg;
-    bool is_told = stmt->at.memory == told->memory || stmt->cell == told->memory;
-    require(told->v, stmt, !is_told || stmt->is_atomic, "others store what it touches now");
+    bool is_published = stmt->at.memory == told->memory || stmt->cell == told->memory;
+    require(told->v, stmt, !is_published || stmt->is_atomic, "others store what it touches now");
 }
 
 /* Memory that is loaded atomically is stored and loaded in no other way. */

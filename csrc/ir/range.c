@@ -8,7 +8,7 @@
  * shallow. */
 #include "ir/range.h"
 
-#include "ir/form.h"
+#include "ir/text_common.h"
 #include "ir/interval.h"
 
 #define MAX_DEPTH 12

@@ -198,5 +198,5 @@ ci_lowering_realize(CiLowering *low, CiNode *node)
     if (node->op != CI_OP_empty)
         ci_lowering_store(low, node, node, node, storage);
     state->storage = storage;
-    CI_PUSH(low->ctx, low->kept, low->nkept, low->capkept, node);
+    CI_PUSH(low->ctx, low->realized, low->nrealized, low->caprealized, node);
 }

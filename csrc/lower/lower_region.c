@@ -19,13 +19,13 @@
 typedef struct CiRegionState {
     CiScope scope;
     CiItems *items;
-    int nkept;
+    int nrealized;
 } CiRegionState;
 
 static void
 enter(CiLowering *low, CiRegionState *state, CiScope scope, CiItems *items)
 {
-    *state = (CiRegionState){scope, low->items, low->nkept};
+    *state = (CiRegionState){scope, low->items, low->nrealized};
     state->scope.outer = low->scope;
     low->scope = &state->scope;
     low->items = items;
@@ -36,12 +36,12 @@ leave(CiLowering *low, const CiRegionState *state, const CiNode *region)
 {
     low->scope = state->scope.outer;
     low->items = state->items;
-    for (int k = state->nkept; k < low->nkept; k++) {
-        CiNode *node = low->kept[k];
+    for (int k = state->nrealized; k < low->nrealized; k++) {
+        CiNode *node = low->realized[k];
         if (node->id < region->id)
             ci_lowering_state(low, node)->storage.buffer = NULL;
     }
-    low->nkept = state->nkept;
+    low->nrealized = state->nrealized;
 }
 
 static void

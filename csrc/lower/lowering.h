@@ -69,8 +69,8 @@ typedef struct CiLowering {
     int fail_end;   /* from here on nothing fails any more, and arguments may be written */
     CiItems *items; /* where nests go: the program's items, or those of a region */
     CiScope *scope; /* NULL outside regions */
-    CiNode **kept;  /* nodes realized because a reader asked, oldest first */
-    int nkept, capkept;
+    CiNode **realized; /* nodes realized because a reader asked, oldest first */
+    int nrealized, caprealized;
     int position; /* of the node being visited */
     bool has_online;
     int nbinds;   /* index symbols made by data so far: each its own, over all nests */

@@ -257,7 +257,7 @@ add_step(CiFlatten *flat, CiStepKind kind)
 static void
 flatten_memory(CiFlatten *flat, const CiLine *line)
 {
-    bool is_birth = ci_line_row(line->kind)->buffer == CI_USE_born;
+    bool is_birth = ci_line_row(line->kind)->buffer == CI_USE_defines;
     int slot = slot_for(flat, line->buffer, is_birth ? line : NULL);
     int other = line->other ? slot_for(flat, line->other, NULL) : -1;
     const CiExpr *amount = line->value ? line->value : line->bytes; /* of a part: where it begins */

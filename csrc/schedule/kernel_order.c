@@ -184,15 +184,15 @@ handed_on(const Sequence *q, const Node *node)
 static int64_t
 taken_by(const Sequence *q, const Node *node, int64_t *freed)
 {
-    int64_t taken = 0, handed = handed_on(q, node);
+    int64_t taken = 0, passed = handed_on(q, node);
     *freed = 0;
     for (int k = 0; k < node->nuses; k++) {
         int buffer = node->uses[k].buffer;
         taken += q->is_live[buffer] ? 0 : q->bytes[buffer];
         *freed += q->left[buffer] == 1 ? q->bytes[buffer] : 0;
     }
-    *freed -= handed;
-    return taken - handed;
+    *freed -= passed;
+    return taken - passed;
 }
 
 static void

@@ -10,7 +10,7 @@
 #include "wrapper/partition.h"
 #include "wrapper/place.h"
 
-enum { OTHERS_BORN, OWN_BORN, STAYS, OWN_DEAD, OTHERS_DEAD, RANKS };
+enum { OTHERS_ALLOCATED, OWN_ALLOCATED, NOT_MOVED, OWN_FREED, OTHERS_FREED, RANKS };
 
 typedef struct Hoist {
     CiWrapper *w;
@@ -45,13 +45,13 @@ rank_of(const Hoist *h, const CiLine *line)
     bool is_own = root >= 0 && h->is_own[root];
     switch (line->kind) {
     case CI_LINE_alloc_result:
-        return OTHERS_BORN;
+        return OTHERS_ALLOCATED;
     case CI_LINE_alloc:
-        return is_own ? OWN_BORN : OTHERS_BORN;
+        return is_own ? OWN_ALLOCATED : OTHERS_ALLOCATED;
     case CI_LINE_free:
-        return is_own ? OWN_DEAD : OTHERS_DEAD;
+        return is_own ? OWN_FREED : OTHERS_FREED;
     default:
-        return STAYS;
+        return NOT_MOVED;
     }
 }
 
@@ -62,13 +62,13 @@ sort_lines(Hoist *h, CiPartition *of)
 {
     int at = of->first, behind = of->last + 1;
     for (int rank = 0; rank < RANKS; rank++) {
-        of->own_first = rank == OWN_BORN ? at : of->own_first;
+        of->own_first = rank == OWN_ALLOCATED ? at : of->own_first;
         for (int i = of->first; i <= of->last; i++)
             if (rank_of(h, &h->w->lines[i]) == rank) {
-                h->moved[i] = rank == STAYS ? at : -1;
+                h->moved[i] = rank == NOT_MOVED ? at : -1;
                 h->lines[at++] = h->w->lines[i];
             }
-        of->own_last = rank == OWN_DEAD ? at - 1 : of->own_last;
+        of->own_last = rank == OWN_FREED ? at - 1 : of->own_last;
     }
     for (int i = of->last; i >= of->first; i--) {
         h->moved[i] = h->moved[i] < 0 ? behind : h->moved[i];

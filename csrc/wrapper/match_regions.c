@@ -24,9 +24,9 @@ find_frees(CiWrapper *wrapper, int position)
         depth += ci_line_opens(line) - ci_line_closes(line);
         if (depth)
             continue;
-        if (row->buffer == CI_USE_dies || row->other == CI_USE_dies)
-            drop_buffer(test, row->buffer == CI_USE_dies ? line->buffer : line->other);
-        if (row->buffer == CI_USE_born && line->kind != CI_LINE_alloc_result)
+        if (row->buffer == CI_USE_last || row->other == CI_USE_last)
+            drop_buffer(test, row->buffer == CI_USE_last ? line->buffer : line->other);
+        if (row->buffer == CI_USE_defines && line->kind != CI_LINE_alloc_result)
             CI_PUSH(wrapper->ctx, test->frees, test->nfrees, capacity, line->buffer);
     }
 }

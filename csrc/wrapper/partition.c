@@ -115,11 +115,11 @@ note_line(Border *border, const CiWrapper *w, const CiLine *line)
     CiLineUse use = ci_line_row(line->kind)->buffer, other = ci_line_row(line->kind)->other;
     note_loop(border, line);
     note_numbers(border, w, line);
-    if (other == CI_USE_dies)
+    if (other == CI_USE_last)
         note_use(border, line->other, false);
-    if (use == CI_USE_dies)
+    if (use == CI_USE_last)
         note_use(border, line->buffer, false);
-    if (use == CI_USE_born)
+    if (use == CI_USE_defines)
         border->is_inside[line->buffer->id] = true;
     ci_line_visit(w, line, note_use, border);
     if (line->kernel)
@@ -168,13 +168,13 @@ static bool
 may_begin(const CiWrapper *w, const CiLine *line)
 {
     CiLineUse use = ci_line_row(line->kind)->buffer;
-    return !why_not_recorded(w, line) && (is_work(line) || use == CI_USE_born);
+    return !why_not_recorded(w, line) && (is_work(line) || use == CI_USE_defines);
 }
 
 static bool
 may_end(const CiLine *line)
 {
-    return is_work(line) || line->kind == CI_LINE_end || ci_line_row(line->kind)->buffer == CI_USE_dies;
+    return is_work(line) || line->kind == CI_LINE_end || ci_line_row(line->kind)->buffer == CI_USE_last;
 }
 
 static bool
@@ -382,7 +382,7 @@ is_born_inside(const Check *check, const CiBuffer *buffer)
 {
     for (int i = check->of->first; i <= check->of->last; i++) {
         const CiLine *line = &check->wrapper->lines[i];
-        if (line->buffer == buffer && ci_line_row(line->kind)->buffer == CI_USE_born)
+        if (line->buffer == buffer && ci_line_row(line->kind)->buffer == CI_USE_defines)
             return true;
     }
     return false;

@@ -211,7 +211,7 @@ use_of(const Pools *p, int line)
 static bool
 is_full_anew(const Pools *p, int line)
 {
-    return line > 0 && use_of(p, line - 1) == CI_USE_born && use_of(p, line) != CI_USE_born;
+    return line > 0 && use_of(p, line - 1) == CI_USE_defines && use_of(p, line) != CI_USE_defines;
 }
 
 static bool
@@ -348,7 +348,7 @@ fullest_line(const Pools *p)
     for (int k = 0; k < p->nmembers; k++) {
         const Storage *s = &p->storages[p->members[k]];
         int line = s->birth + 1; /* where others are born, too, the last of them counts */
-        while (use_of(p, line) == CI_USE_born)
+        while (use_of(p, line) == CI_USE_defines)
             line++;
         int64_t own = is_free(s) ? ci_watermark_peak(&watermark, line, line) : -1;
         if (own > most) {

@@ -48,7 +48,7 @@ static bool
 is_memory_line(const CiLine *line)
 {
     CiLineUse use = ci_line_row(line->kind)->buffer;
-    return use == CI_USE_born || use == CI_USE_dies;
+    return use == CI_USE_defines || use == CI_USE_last;
 }
 
 static bool

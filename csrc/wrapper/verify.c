@@ -419,11 +419,11 @@ check_line(Verify *verify, const CiLine *line)
     check_turns(verify, line);
     if (line->symbol)
         ci_map_put(verify->defined, CI_KEY(line->symbol), (void *)line->symbol);
-    if (row->other == CI_USE_dies)
+    if (row->other == CI_USE_last)
         check_death(verify, line->other, line->kind);
-    if (row->buffer == CI_USE_dies)
+    if (row->buffer == CI_USE_last)
         check_death(verify, line->buffer, line->kind);
-    if (row->buffer == CI_USE_born)
+    if (row->buffer == CI_USE_defines)
         check_birth(verify, line);
     ci_line_visit(verify->wrapper, line, check_use, verify);
     if (line->kind == CI_LINE_copy_out_start || line->kind == CI_LINE_mark)

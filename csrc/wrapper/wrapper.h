@@ -56,8 +56,8 @@ typedef enum CiLineUse {
     CI_USE_named,
     CI_USE_loads,
     CI_USE_stores,
-    CI_USE_born,
-    CI_USE_dies
+    CI_USE_defines,
+    CI_USE_last
 } CiLineUse;
 
 typedef enum CiLineBlock {

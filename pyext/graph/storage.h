@@ -26,7 +26,7 @@ struct CxStorage {
     CiNode *node;           /* of the current version, if epoch is the tracer's */
     CiNode *input;          /* the node by which it entered that graph, or NULL */
     unsigned epoch, version;
-    unsigned scope;     /* of building in which node was made (mark.c) */
+    unsigned scope;     /* of building in which node was made (rollback.c) */
     unsigned serial;      /* counts the storages of a tracer in the order of creation */
     /* The latest mark when its state was last recorded in the journal (version.c) */
     unsigned noted;

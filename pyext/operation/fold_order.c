@@ -335,10 +335,10 @@ cx_fold_order(CxTracer *tracer, const CxFoldInput *input, CxFoldOrder *order)
         q.folded |= 1u << input->axes[k];
     if (cx_protect(tracer->state, tracer->sym_ctx, body_order, &q) < 0)
         return -1;
-    int is_told = tell_both(&q, order);
+    int is_known = tell_both(&q, order);
     q.taken = 0;
-    if (is_told != 0)
-        return is_told;
+    if (is_known != 0)
+        return is_known;
     while (!is_decided(&q) && !q.has_failed) {
         find_outcome(&q);
         if (q.nanswers == MAX_QUESTIONS || q.has_failed)

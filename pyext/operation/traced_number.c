@@ -19,6 +19,19 @@ is_operand(PyObject *o)
            PyTuple_CheckExact(o) || cx_code_of_number(o, &is_strong) >= 0;
 }
 
+/* True if the operand's class says that NumPy's operators leave operations to its own. */
+static bool
+is_deferred_to(PyObject *o)
+{
+    if (is_operand(o))
+        return false;
+    PyObject *found = PyObject_GetAttrString((PyObject *)Py_TYPE(o), "__array_ufunc__");
+    if (found == NULL)
+        PyErr_Clear();
+    Py_XDECREF(found);
+    return found == Py_None;
+}
+
 /* Runs the real operation on real values, for an operation that the graph does not have. An array
  * that it may write to is saved before, because the call may have to restart. */
 static PyObject *
@@ -173,6 +186,8 @@ static PyObject *
 binary(PyObject *a, PyObject *b, int ufunc, binaryfunc python, bool in_place)
 {
     CX_ENTRY();
+    if (is_deferred_to(cx_is_traced(a) ? b : a))
+        Py_RETURN_NOTIMPLEMENTED;
     if (((CxTraced *)(cx_is_traced(a) ? a : b))->tracer->has_fallen_back)
         return binary_in_numpy(a, b, python);
     PyObject *right = right_operand(a, b), *result = NULL;

@@ -6,7 +6,7 @@
 #include "program/builder.h"
 #include "state/docs.h"
 
-#include "ir/form.h"
+#include "ir/text_common.h"
 
 /* ---- methods ---- */
 

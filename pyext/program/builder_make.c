@@ -3,7 +3,7 @@
 #include "program/builder.h"
 #include "state/array.h"
 
-#include "ir/form.h"
+#include "ir/text_common.h"
 
 /* ---- reading arguments ---- */
 

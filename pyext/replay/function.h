@@ -3,9 +3,9 @@
 #define CX_FUNCTION_H
 
 #include "replay/account.h"
-#include "replay/body.h"
+#include "replay/function_body.h"
 #include "replay/device_call.h"
-#include "replay/driven.h"
+#include "replay/split_calls.h"
 #include "replay/signature.h"
 #include "replay/specialization.h"
 #include "replay/watched.h"

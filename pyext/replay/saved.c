@@ -1,4 +1,4 @@
-/* Takes a specialization apart so that a later process can rebuild it (recall.c): the conditions
+/* Takes a specialization apart so that a later process can rebuild it (saved_graph.c): the conditions
  * on a call, the inputs of its program, the pieces of its result, and its graph as text. Python
  * writes these to disk and reads them (saved.py). Python also names the functions that library
  * calls call. */

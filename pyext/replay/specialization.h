@@ -3,7 +3,7 @@
 #ifndef CX_SPECIALIZATION_H
 #define CX_SPECIALIZATION_H
 
-#include "replay/race.h"
+#include "replay/autotune.h"
 #include "replay/result.h"
 
 extern PyType_Spec cx_specialization_spec, cx_function_spec;
@@ -17,7 +17,7 @@ PyObject *cx_specialization_new(CxState *state, CxProgram *program, CxGuards *gu
 /* Runs it on bound arguments. NULL without an exception if a guard or a check fails: no argument
  * has been changed, and the original function runs. */
 /* UNUSUAL: it would match for usual sizes. NUMPYS: it matches, but NumPy runs the call: see
- * trial.h. */
+ * numpy_timing.h. */
 typedef enum CxAnswer { CX_NO_MATCH, CX_UNUSUAL, CX_MATCH, CX_NUMPYS, CX_CHECK_FAILED } CxAnswer;
 /* The outcome of a call. suspects: float flags about which NumPy must be asked; CALLED_ONCE: not
  * by repeating the call, which would write or draw again. trial: that of the call's size class. */

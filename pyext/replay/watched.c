@@ -99,8 +99,8 @@ cx_is_watched(CxState *state, CxWatched *watched, PyObject *code, PyObject *miss
     }
     if (PyThreadState_Get()->c_tracefunc == NULL && !watched->is_watched)
         return 0;
-    if (!watched->is_told && ask(miss, "note_watched") < 0)
+    if (!watched->is_noted && ask(miss, "note_watched") < 0)
         return -1;
-    watched->is_told = true;
+    watched->is_noted = true;
     return 1;
 }

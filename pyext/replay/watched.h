@@ -8,7 +8,7 @@
 typedef struct CxWatched {
     uint64_t version; /* of sys.monitoring when the job was last asked */
     bool is_watched;  /* the job's answer */
-    bool is_told;     /* the job knows that NumPy runs the calls */
+    bool is_noted;     /* the job knows that NumPy runs the calls */
 } CxWatched;
 
 /* 1 if a trace function of this thread or a tool of sys.monitoring records lines; -1 with an

@@ -611,6 +611,7 @@ def p60(x):
     return (
         copy.deepcopy(x) + 1,
         copy.copy(x),
+        (copy.deepcopy(None), copy.copy(2.5), copy.deepcopy(float(x[0])), copy.deepcopy("a"), copy.copy(p59) is p59),
         x.__add__(1),
         x.__len__(),
         operator.itemgetter(0)(x),

@@ -756,6 +756,191 @@ def test_operators_of_the_users_see_nothing_of_ours(f, backend):
         assert met == MET
 
 
+class Point:
+    """Two arrays or numbers, with operators."""
+
+    def __init__(self, x, y):
+        self.x, self.y = x, y
+
+    def __add__(self, other):
+        return Point(self.x + other.x, self.y + other.y)
+
+    def __sub__(self, other):
+        return Point(self.x - other.x, self.y - other.y) if isinstance(other, Point) else NotImplemented
+
+    def __mul__(self, k):
+        return type(self)(self.x * k, self.y * k)
+
+    __rmul__ = __mul__
+
+    def __matmul__(self, other):
+        return (self.x * other.x + self.y * other.y).sum()
+
+    def __neg__(self):
+        return Point(-self.x, -self.y)
+
+    def __invert__(self):
+        return Point(self.y, self.x)
+
+    def __iadd__(self, other):
+        self.x = self.x + other.x
+        self.y = self.y + other.y
+        return self
+
+    def __eq__(self, other):
+        return np.array_equal(self.x, other.x) if isinstance(other, Point) else NotImplemented
+
+    def __lt__(self, other):
+        return self.x.sum() < other.x.sum()
+
+
+class Turned(Point):
+    """Its reflected operators come before those of the class that it is derived from."""
+
+    def __radd__(self, other):
+        return Turned(other.y, self.x)
+
+    def __gt__(self, other):
+        return "turned"
+
+
+class Last:
+    """Arrays leave their operators to this one's."""
+
+    __array_ufunc__ = None
+
+    def __init__(self, k):
+        self.k = k
+
+    def __rmul__(self, other):
+        return other * self.k
+
+    def __rsub__(self, other):
+        return NotImplemented
+
+    def __radd__(self, other):
+        return (other, self.k)
+
+
+class Compiled:
+    """Compiled functions as methods, operators and properties are captured as the functions that they were made of."""
+
+    @cinductor.compile
+    def __init__(self, x):
+        self.x, self.count = x, 0
+
+    @cinductor.compile
+    def move(self, k):
+        self.x = self.x + k
+        self.count += 1
+
+    @cinductor.compile
+    def __call__(self, k):
+        self.move(k)
+        return self.x * 2
+
+    @cinductor.compile
+    def __add__(self, other):
+        return Compiled(self.x + other.x)
+
+    @property
+    @cinductor.compile
+    def twice(self):
+        return self.x * 2
+
+    @classmethod
+    @cinductor.compile
+    def of(cls, x):
+        return cls(x + 1)
+
+    @staticmethod
+    @cinductor.compile
+    def square(x):
+        return x * x
+
+
+class Derived(Compiled):
+    def __call__(self, k):
+        return super().__call__(k) + super().twice
+
+
+def in_each_step(x):
+    p = Point(1.0, 2.0)
+    for v in x:
+        p = p + Point(v, -v) * 0.5
+    return p.x, p.y
+
+
+def refused_by_both(x):
+    try:
+        return Point(x, x) - 3
+    except TypeError as e:
+        first = str(e)
+    try:
+        return Point(x, x) <= Point(x, x)
+    except TypeError as e:
+        return first, str(e), x.sum()
+
+
+def compiled_methods(x):
+    a, b = Compiled(x), Derived.of(x)
+    made = a + b
+    return a(1.0), b(2.0), a.count, made.twice, Compiled.square(made.x)
+
+
+FOLLOWED = [
+    in_each_step,
+    refused_by_both,
+    compiled_methods,
+    lambda x: (lambda p: (p.x, p.y))(-(Point(x, x * 2) * 3 + 2.0 * ~Point(x, 1.0) - Point(1.0, x))),
+    lambda x: (Point(x, 1.0) == Point(x, 2.0), Point(x, 1.0) != Point(x, 2.0), Point(x, 1.0) == 3, Point(x, 1.0) != "a"),
+    lambda x: (Point(x, x) < Point(x + 1, x), Point(x, x) > Point(x + 1, x), Point(x, x) @ Point(x, 2.0)),
+    lambda x: (lambda p: (p.x, p.y, type(p)))(Point(x, x * 2) + Turned(x, x * 3)),
+    lambda x: (Point(x, x) < Turned(x, x), Turned(x, x) + Point(x, x) == Point(x * 2, x)),
+    lambda x: (x * Last(x + 1), x.sum() * Last(2.0), 3 * Last(x), 3.0 + Last(x)),
+]
+
+
+def adds_to_one_of_the_callers(p, x):
+    q = p
+    q += Point(x, x * 2)
+    return q is p, p.x * 2
+
+
+@pytest.mark.parametrize("f", FOLLOWED)
+@pytest.mark.parametrize("backend", ["c", "interp"])
+def test_functions_of_the_users_classes_are_followed(f, backend):
+    compiled = cinductor.compile(f, backend=backend, fullgraph=True)
+    for n in (3, 4, 3):
+        x = np.arange(float(n))
+        assert repr(compiled(x)) == repr(f(x))
+
+
+def test_operators_of_the_callers_objects():
+    compiled = cinductor.compile(adds_to_one_of_the_callers, fullgraph=True)
+    given, wanted = Point(np.ones(3), np.ones(3)), Point(np.ones(3), np.ones(3))
+    for k in range(4):
+        x = np.arange(3.0) + k
+        assert repr(compiled(given, x)) == repr(adds_to_one_of_the_callers(wanted, x))
+        assert repr(given.__dict__) == repr(wanted.__dict__)
+
+
+@pytest.mark.parametrize(("cls", "name"), [(Compiled, "move"), (Compiled, "__add__"), (Compiled, "twice"), (Point, "__mul__")])
+def test_a_followed_function_that_is_replaced(cls, name, monkeypatch):
+    def f(x):
+        a = Compiled(x)
+        a.move(1.0)
+        return (a + a).twice, (Point(x, x) * 2).x
+
+    compiled = cinductor.compile(f)
+    x = np.arange(3.0)
+    before = f(x)
+    assert repr(compiled(x)) == repr(before)
+    monkeypatch.setattr(cls, name, property(lambda self: 5.0) if name == "twice" else lambda self, k: Compiled(Point(k, 3.0).x))
+    after = outcome(f, 3)
+    assert outcome(compiled, 3) == after
+
+
 def reads_by_piece(e, x):
     if x[0] > 0.5:
         e.args = (1, 2)

@@ -176,6 +176,37 @@ def test_argmax_finds_the_first(length):
         np.testing.assert_array_equal(got, want)
 
 
+def decided(x):
+    """Reductions that one element decides, of bools in memory and of comparisons."""
+    m = x > 1
+    return (
+        m.argmax(axis=-1), m.argmin(axis=-1), m.any(axis=-1), m.all(axis=-1), np.argmax(x == 2, axis=-1), np.any(x < 0, axis=-1),
+        (x[:, ::2] > 1).argmax(), (x > 1).any(), (x.T > 1).all(), np.argmin(x > -1),
+    )  # fmt: skip
+
+
+def given(m):
+    return m.argmax(axis=-1), m.argmin(axis=-1), m.any(axis=-1), m.all(axis=-1), m.argmax(), m.argmin(), (~m).any(), m[:, ::-1].argmax()
+
+
+@pytest.mark.parametrize(("dtype", "level"), [("?", LEVELS[0]), ("?", LEVELS[-1]), ("u2", LEVELS[-1]), ("f8", LEVELS[-1])])
+def test_searches_find_the_first(dtype, level):
+    """Rows that the element at each of many places decides, the first one, the last one, and none."""
+    for length, dynamic in [(31, False), (1000, False), (1000, True), (70_001, False)]:
+        places = sorted({0, 1, length // 3, length // 2, length - 2, length - 1} & set(range(length))) if length < 10_000 else [65_537]
+        x = np.ones((2 * len(places) + 2, length), dtype)
+        x[len(places) + 1 :] = dtype != "?"
+        for row, place in enumerate(places):
+            x[row, place:] = dtype != "?" and 2
+            x[len(places) + 1 + row, place] = 1 if dtype == "?" else 2
+        function = given if dtype == "?" else decided
+        for threads in (1, 2) if length > 10_000 else (1,):
+            compiled = cinductor.compile(function, backend="c", dynamic=dynamic, options={"arch": level, "threads": threads})
+            for rows in (x, x[: len(places) + 1], x[-1:]):
+                for k, (got, want) in enumerate(zip(compiled(rows), function(rows), strict=True)):
+                    np.testing.assert_array_equal(got, want, err_msg=str((length, k)))
+
+
 @pytest.mark.parametrize("length", [65536, 65537, 262144 + 100])
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 def test_few_long_rows_in_chunks(length, dtype):

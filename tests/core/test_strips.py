@@ -31,6 +31,13 @@ def scale(x):
     return y
 
 
+def at_masks(x):
+    y = np.zeros_like(x)
+    y[x < 0] = np.abs(x[x < 0]) ** 2.4
+    y[x > 1] += np.log(x[x > 1]) * x[x > 1]
+    return y
+
+
 ROWS = {
     "one": lambda x: np.exp(x),
     "chain": lambda x: np.log(np.exp(x) + 1) * np.sin(x),
@@ -58,6 +65,8 @@ ROWS = {
     "complex": lambda x: np.exp(x + 1j * x).real * np.abs(np.log(x + 2j)),
     "absolute": lambda x: (np.abs(x + 1j * x.mean()), np.abs(x[::2] - 2j).sum(axis=0), np.abs((x.T + 1j) * x[0, 0]) > 2),
     "packed": lambda x: np.exp(x)[x > 0],
+    "stored where a mask says": at_masks,
+    "stored at given positions": lambda x: np.add.at(y := np.zeros(5), (np.abs(x) % 5).astype(int), np.exp(x)) or y,
     "mended argument": scale,
     "logic": lambda x: (np.exp(x) > 1) | (np.sin(x) < 0),
     "of sums": lambda x: np.exp(-(x * x).sum(axis=1)) * x.sum(axis=1),

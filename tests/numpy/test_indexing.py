@@ -156,6 +156,16 @@ def rows_of_mask(m):
     return m[keep, 1:3]
 
 
+def masked_twice(v):
+    keep, valid = v > 0, v < 1
+    chosen = v[keep] * 2
+    v = v.copy()
+    v[keep & valid] = chosen[valid[keep]]
+    chosen[valid[keep]] = -1.0
+    chosen[valid[keep]] += v[keep & valid]
+    return v, chosen, np.outer(chosen, chosen)[valid[keep], :1]
+
+
 MASKS = {
     "one axis": lambda a, m, v: v[v > 0],
     "all axes": lambda a, m, v: m[m > 0],
@@ -169,6 +179,7 @@ MASKS = {
     "extremes": lambda a, m, v: (v[v > 0].max(), v[v > 0].argmin(), m[m < 1].min()),
     "arithmetic": lambda a, m, v: v[v > 0] * 2 + np.sqrt(v[v > 0]),
     "masks of masks": lambda a, m, v: shrink(v),
+    "masks of a size that a mask decides": lambda a, m, v: masked_twice(v),
     "compress": lambda a, m, v: np.compress(v > 0, m, axis=1),
     "extract": lambda a, m, v: np.extract(m > 0, m),
     "flatnonzero": lambda a, m, v: np.flatnonzero(m > 0),
@@ -203,6 +214,20 @@ def test_masks_without_and_with_all_elements(way):
         np.testing.assert_array_equal(got, v[v > 0] * 2)
         assert total == v[v > 0].sum()
     assert len(fn.specializations) == 1
+
+
+@pytest.mark.ways(*ways.BACKENDS)
+def test_a_mask_of_another_size(way):
+    def f(v, w):
+        v[v < 0] = 0.0
+        return w[(v > 1)[v > 0]]
+
+    fn, v = way.compile(f), np.array([2.0, 1.0, 3.0, -1.0])
+    np.testing.assert_array_equal(fn(v.copy(), np.arange(3.0)), [0.0, 2.0])
+    v[2] = -3.0
+    with pytest.raises(IndexError, match="boolean index did not match"):
+        fn(v, np.arange(3.0))
+    np.testing.assert_array_equal(v, [2.0, 1.0, 0.0, 0.0])
 
 
 COUNTS = {

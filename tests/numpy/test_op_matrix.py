@@ -30,8 +30,8 @@ REAL = "?bhilBHILefd"
 COMPLEX = "FD"
 
 
-def special_values(char, count=29):
-    """Values of a dtype with its corner cases, in a fixed order."""
+def special_values(char, count=77):
+    """Values of a dtype with its corner cases, in a fixed order: more than one vector of 64 bytes."""
     dtype = np.dtype(char)
     if dtype.kind == "b":
         values = np.array([True, False, True])

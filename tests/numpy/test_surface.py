@@ -5,12 +5,14 @@ result. Cases run on the interpreter backend, which needs no compiler; a selecti
 one program.
 """
 
+import importlib
 import itertools
 
 import numpy as np
 import pytest
 
 from cinductor import compile
+from cinductor.capture.calls import calls
 from cinductor.numpy import surface
 from cinductor.testing import assert_same, check
 
@@ -656,8 +658,31 @@ def test_layout_of_results():
 
 
 def test_a_function_has_one_row():
-    """A function whose NumPy source is traced has no handler, and the tables may be filled several times."""
+    """A function whose NumPy source is traced has no handler, and the tables may be filled several times. The table of modules names all
+    functions for which a module registers a handler.
+    """
+    import numpy.fft as fft  # noqa: F401
+
     surface.load()
+    rows = [*surface.functions_by_id.items(), *surface.methods.items()]
+    for module in surface.MODULES:
+        importlib.import_module(f"cinductor.numpy.{module}")
+    for table in (surface.functions_by_id, surface.methods):
+        for key, row in table.items():
+            assert (key, row) in rows, f"{row.function} is not in MODULES"
+            made_in = {row.module, "surface"} if row.module else {None}
+            assert getattr(row.handler, "__module__", None) is None or surface.module_of(row.handler) in made_in
+
+
+def test_a_late_handler_is_in_its_module():
+    """The table of late rows names all functions for which a late module registers a handler."""
+    for module in {*calls.UNREAD.values()}:
+        importlib.import_module(f"cinductor.capture.calls.{module}")
+    calls.enter_families(frozenset(key for key, row in calls.TABLE.items() if row[1] is not calls.read_handler))
+    for key, (f, handler) in calls.TABLE.items():
+        module = surface.module_of(handler)
+        assert calls.UNREAD.get(key, module) == module, f
+        assert key in calls.UNREAD or module not in calls.UNREAD.values(), f
     before = {key: row.handler for key, row in surface.functions_by_id.items()}
     surface.load()
     assert {key: row.handler for key, row in surface.functions_by_id.items()} == before

@@ -32,7 +32,7 @@ LAYERS = {
     "codegen": "base sym ir analysis",
     "kernels": "base sym ir analysis codegen",
     "target": "base sym ir",
-    "device": "base sym host ir analysis vmath passes lower schedule codegen target",
+    "device": "base sym host ir analysis vmath passes lower schedule codegen kernels target",
     "wrapper": "base sym host ir analysis passes lower schedule",
     "runtime": "base sym host ir analysis vmath passes lower schedule codegen device wrapper",
     "api": "base sym host ir analysis vmath passes lower loops schedule codegen device wrapper runtime",
@@ -40,7 +40,7 @@ LAYERS = {
 # Layers of the binding, from the bottom up: each may use itself and those before it.
 BINDING = ["state", "program", "foreign", "graph", "value", "operation", "region", "replay", "surface"]
 ABOVE_DEVICE = ["ir", "analysis", "passes", "lower", "loops", "schedule", "wrapper", "runtime", "api"]
-C_FILES = sorted(p for p in CSRC.rglob("*") if p.suffix in (".c", ".h", ".def"))
+C_FILES = sorted(p for p in CSRC.rglob("*") if p.suffix in (".c", ".h", ".def", ".cu", ".cuh"))
 PYEXT_FILES = sorted(p for p in (ROOT / "pyext").rglob("*") if p.suffix in (".c", ".h", ".def"))
 PYTHON_FILES = sorted((ROOT / "python").rglob("*.py"))
 

@@ -761,7 +761,9 @@ assert compiled(x) == f(x) and compiled.specializations
 cinductor.wait()
 assert "cinductor.capture.session" in sys.modules
 late = "control.branch control.carried_types control.lattice control.loop control.tuples pieces.driver syntax.desugar".split()
-late = [f"capture.{name}" for name in late] + ["extensions.custom_ops", "extensions.heuristics", "extensions.kernels", "numpy.fourier"]
+late = [f"capture.{name}" for name in late] + [f"numpy.{name}" for name in ("search", "statistic", "signal", "decompose", "einsum")]
+late += ["capture.calls.numbers", "capture.calls.iterables", "capture.calls.consumers", "capture.calls.collectives"]
+late += ["extensions.custom_ops", "extensions.heuristics", "extensions.kernels", "numpy.fourier"]
 assert not [name for name in late if f"cinductor.{name}" in sys.modules]
 """,
     "fork": """
@@ -815,6 +817,10 @@ try:
 except KeyboardInterrupt:
     print("interrupted")
 assert compiled(x) == f(x) and not compiled.specializations
+from cinductor.builds.background import beside
+running = beside.running
+beside.end()  # a compiler that never ends is killed at the next question, not after the limit of the wait
+assert not running.locked()
 """,
     "dies": "cinductor.wait()\nassert [compiled(x) for _ in range(5)] == [f(x)] * 5",
 }

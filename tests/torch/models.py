@@ -1,4 +1,6 @@
-"""Small models of the kinds that are trained and served, each with a function that makes its inputs."""
+"""Small models of the kinds that are trained and served, each with a function that makes its inputs. A model with a scale n has n times as
+many features in its layers.
+"""
 
 import math
 
@@ -8,8 +10,8 @@ from torch import nn
 
 
 class MLP(nn.Sequential):
-    def __init__(self):
-        super().__init__(nn.Linear(12, 24), nn.GELU(), nn.LayerNorm(24), nn.Dropout(0.1), nn.Linear(24, 4))
+    def __init__(self, n=1):
+        super().__init__(nn.Linear(12 * n, 24 * n), nn.GELU(), nn.LayerNorm(24 * n), nn.Dropout(0.1), nn.Linear(24 * n, 4))
 
 
 class Block(nn.Module):
@@ -25,41 +27,41 @@ class Block(nn.Module):
 
 
 class ResNet(nn.Module):
-    def __init__(self):
+    def __init__(self, n=1):
         super().__init__()
-        self.stem = nn.Sequential(nn.Conv2d(3, 8, 3, 1, 1), nn.BatchNorm2d(8), nn.ReLU(), nn.MaxPool2d(2))
-        self.blocks = nn.Sequential(Block(8, 8), Block(8, 16, 2))
-        self.head = nn.Linear(16, 5)
+        self.stem = nn.Sequential(nn.Conv2d(3, 8 * n, 3, 1, 1), nn.BatchNorm2d(8 * n), nn.ReLU(), nn.MaxPool2d(2))
+        self.blocks = nn.Sequential(Block(8 * n, 8 * n), Block(8 * n, 16 * n, 2))
+        self.head = nn.Linear(16 * n, 5)
 
     def forward(self, x):
         return self.head(F.adaptive_avg_pool2d(self.blocks(self.stem(x)), 1).flatten(1))
 
 
 class UNet(nn.Module):
-    def __init__(self):
+    def __init__(self, n=1):
         super().__init__()
-        self.down, self.middle = nn.Conv2d(3, 8, 3, 1, 1), nn.Conv2d(8, 16, 3, 1, 1)
-        self.up, self.out = nn.ConvTranspose2d(16, 8, 2, 2), nn.Conv2d(16, 2, 3, 1, 1)
-        self.norm = nn.GroupNorm(4, 16)
+        self.down, self.middle = nn.Conv2d(3, 8 * n, 3, 1, 1), nn.Conv2d(8 * n, 16 * n, 3, 1, 1)
+        self.up, self.out = nn.ConvTranspose2d(16 * n, 8 * n, 2, 2), nn.Conv2d(16 * n, 2, 3, 1, 1)
+        self.norm = nn.GroupNorm(4, 16 * n)
 
     def forward(self, x):
         a = F.silu(self.down(x))
         b = F.silu(self.norm(self.middle(F.avg_pool2d(a, 2))))
-        c = F.interpolate(b, scale_factor=2, mode="bilinear", align_corners=False)[:, :8]
+        c = F.interpolate(b, scale_factor=2, mode="bilinear", align_corners=False)[:, : a.shape[1]]
         return self.out(torch.cat([a, self.up(b) + c], 1))
 
 
 class MobileNet(nn.Module):
     """Depthwise and pointwise convolutions in channels_last."""
 
-    def __init__(self):
+    def __init__(self, n=1):
         super().__init__()
         self.layers = nn.Sequential(
-            nn.Conv2d(3, 8, 3, 2, 1, bias=False), nn.BatchNorm2d(8), nn.Hardswish(),
-            nn.Conv2d(8, 8, 3, 1, 1, groups=8, bias=False), nn.BatchNorm2d(8), nn.ReLU6(),
-            nn.Conv2d(8, 12, 1), nn.BatchNorm2d(12), nn.Hardsigmoid(),
+            nn.Conv2d(3, 8 * n, 3, 2, 1, bias=False), nn.BatchNorm2d(8 * n), nn.Hardswish(),
+            nn.Conv2d(8 * n, 8 * n, 3, 1, 1, groups=8 * n, bias=False), nn.BatchNorm2d(8 * n), nn.ReLU6(),
+            nn.Conv2d(8 * n, 12 * n, 1), nn.BatchNorm2d(12 * n), nn.Hardsigmoid(),
         )  # fmt: skip
-        self.head = nn.Linear(12, 5)
+        self.head = nn.Linear(12 * n, 5)
         self.to(memory_format=torch.channels_last)
 
     def forward(self, x):
@@ -67,10 +69,10 @@ class MobileNet(nn.Module):
 
 
 class Encoder(nn.Module):
-    def __init__(self):
+    def __init__(self, n=1):
         super().__init__()
-        self.table = nn.Embedding(20, 16)
-        self.layers = nn.ModuleList([nn.TransformerEncoderLayer(16, 2, 32, 0.0, batch_first=True, norm_first=k == 0) for k in range(2)])
+        self.table = nn.Embedding(20, 16 * n)
+        self.layers = nn.ModuleList([nn.TransformerEncoderLayer(16 * n, 2, 32 * n, 0.0, batch_first=True, norm_first=k == 0) for k in range(2)])
 
     def forward(self, tokens):
         x = self.table(tokens)
@@ -82,22 +84,23 @@ class Encoder(nn.Module):
 class Decoder(nn.Module):
     """One block of a GPT with rotary positions and a causal mask."""
 
-    def __init__(self):
+    def __init__(self, n=1):
         super().__init__()
-        self.table, self.qkv, self.out = nn.Embedding(20, 16), nn.Linear(16, 48), nn.Linear(16, 16)
-        self.gate, self.mix, self.head = nn.Linear(16, 64), nn.Linear(32, 16), nn.Linear(16, 20)
-        self.scale = nn.Parameter(torch.ones(16))
+        self.n = n
+        self.table, self.qkv, self.out = nn.Embedding(20, 16 * n), nn.Linear(16 * n, 48 * n), nn.Linear(16 * n, 16 * n)
+        self.gate, self.mix, self.head = nn.Linear(16 * n, 64 * n), nn.Linear(32 * n, 16 * n), nn.Linear(16 * n, 20)
+        self.scale = nn.Parameter(torch.ones(16 * n))
 
     def norm(self, x):
         return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + 1e-6) * self.scale
 
     def rotate(self, x, at):
-        angle = at[:, None] * torch.pow(100.0, -torch.arange(0, 4, device=x.device) / 4)
+        angle = at[:, None] * torch.pow(100.0, -torch.arange(0, 4 * self.n, device=x.device) / (4 * self.n))
         a, b = x.chunk(2, -1)
         return torch.cat([a * angle.cos() - b * angle.sin(), a * angle.sin() + b * angle.cos()], -1)
 
     def heads(self, x, at):
-        q, k, v = (t.view(*x.shape[:2], 2, 8).transpose(1, 2) for t in self.qkv(self.norm(x)).chunk(3, -1))
+        q, k, v = (t.view(*x.shape[:2], 2, 8 * self.n).transpose(1, 2) for t in self.qkv(self.norm(x)).chunk(3, -1))
         return self.rotate(q, at), self.rotate(k, at), v
 
     def finish(self, x, y):
@@ -116,7 +119,7 @@ class Decoder(nn.Module):
         q, k, v = self.heads(x, at)
         keys.index_copy_(2, at, k)
         values.index_copy_(2, at, v)
-        score = (q @ keys.transpose(-1, -2)) / math.sqrt(8)
+        score = (q @ keys.transpose(-1, -2)) / math.sqrt(8 * self.n)
         score = score.masked_fill(torch.arange(keys.shape[2], device=x.device) > at, -math.inf)
         return self.finish(x, score.softmax(-1) @ values)
 
@@ -124,12 +127,13 @@ class Decoder(nn.Module):
 class Recurrent(nn.Module):
     """An LSTM, written out by its equations."""
 
-    def __init__(self):
+    def __init__(self, n=1):
         super().__init__()
-        self.x, self.h, self.head = nn.Linear(6, 32), nn.Linear(8, 32), nn.Linear(8, 3)
+        self.size = 8 * n
+        self.x, self.h, self.head = nn.Linear(6, 32 * n), nn.Linear(8 * n, 32 * n), nn.Linear(8 * n, 3)
 
     def forward(self, x):
-        h = c = x.new_zeros(x.shape[0], 8)
+        h = c = x.new_zeros(x.shape[0], self.size)
         for t in range(x.shape[1]):
             i, f, g, o = (self.x(x[:, t]) + self.h(h)).chunk(4, -1)
             c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
@@ -140,9 +144,9 @@ class Recurrent(nn.Module):
 class Graph(nn.Module):
     """Sends messages along edges and sums them at the target nodes."""
 
-    def __init__(self):
+    def __init__(self, n=1):
         super().__init__()
-        self.a, self.b = nn.Linear(6, 8), nn.Linear(8, 3)
+        self.a, self.b = nn.Linear(6, 8 * n), nn.Linear(8 * n, 3)
 
     def forward(self, x, edges):
         source, target = edges
@@ -154,9 +158,9 @@ class Graph(nn.Module):
 
 
 class VAE(nn.Module):
-    def __init__(self):
+    def __init__(self, n=1):
         super().__init__()
-        self.enc, self.dec = nn.Linear(12, 8), nn.Sequential(nn.Linear(4, 12), nn.Sigmoid())
+        self.enc, self.dec = nn.Linear(12 * n, 8 * n), nn.Sequential(nn.Linear(4 * n, 12 * n), nn.Sigmoid())
 
     def forward(self, x):
         mean, spread = self.enc(x).chunk(2, -1)
@@ -165,9 +169,9 @@ class VAE(nn.Module):
 
 
 class Diffusion(nn.Module):
-    def __init__(self):
+    def __init__(self, n=1):
         super().__init__()
-        self.net = nn.Sequential(nn.Linear(12, 24), nn.SiLU(), nn.Linear(24, 4))
+        self.net = nn.Sequential(nn.Linear(4 * n + 8, 24 * n), nn.SiLU(), nn.Linear(24 * n, 4 * n))
         self.register_buffer("alphas", torch.linspace(0.99, 0.1, 10).cumprod(0))
 
     def forward(self, x, t):
@@ -179,10 +183,10 @@ class Diffusion(nn.Module):
 
 
 class Recommender(nn.Module):
-    def __init__(self):
+    def __init__(self, n=1):
         super().__init__()
-        self.bags = nn.ModuleList([nn.EmbeddingBag(30, 8, mode=mode) for mode in ("sum", "mean")])
-        self.dense, self.head = nn.Linear(4, 8), nn.Linear(11, 1)
+        self.bags = nn.ModuleList([nn.EmbeddingBag(30 * n, 8 * n, mode=mode) for mode in ("sum", "mean")])
+        self.dense, self.head = nn.Linear(4, 8 * n), nn.Linear(3 + 8 * n, 1)
 
     def forward(self, dense, ids):
         parts = torch.stack([F.relu(self.dense(dense)), *(bag(i) for bag, i in zip(self.bags, ids))], 1)

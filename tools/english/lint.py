@@ -7,7 +7,7 @@
     lint.py --lower          writes lower limits where a folder has become better; it never raises one
     lint.py --commits BASE   checks the subjects of BASE..HEAD, and fails for a hit
 
-Reads comments and string literals of .c, .h and .def files, comments, docstrings and string literals of .py
+Reads comments and string literals of .c, .h, .def, .cu and .cuh files, comments, docstrings and string literals of .py
 and .pyi files, and prose of .md files (code blocks and `code spans` are skipped). Rules:
 
     word      a word of words.txt          long      a sentence of more than 35 words
@@ -296,7 +296,7 @@ def table(hits: list[Hit]) -> str:
 
 def files_to_check(given: list[str]) -> list[str]:
     names = git("ls-files", "--", *given).splitlines()
-    kinds = (".c", ".h", ".def", ".py", ".pyi", ".md")
+    kinds = (".c", ".h", ".def", ".cu", ".cuh", ".py", ".pyi", ".md")
     return [n for n in names if n.endswith(kinds) and not n.startswith(SKIPPED) and (ROOT / n).is_file()]
 
 

@@ -216,6 +216,8 @@ compile_body(CiContext *ctx, void *arg)
 {
     Unit *unit = arg;
     const Build *b = unit->build;
+    if (b->runtime->should_stop_build && b->runtime->should_stop_build(b->runtime->should_stop_arg))
+        ci_fail(ctx, CI_ERR_INTERRUPTED, "interrupted before the compiler starts");
     if (unit->lock < 0 && wait_for_others(ctx, unit))
         return;
     if (!ci_cache_build_folder(b->runtime->cache, cache_of(b) != NULL, unit->folder.root,

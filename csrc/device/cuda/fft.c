@@ -2,6 +2,7 @@
  * packed before (a real one as complex numbers if its whole transform is wanted). A result that is not
  * contiguous or that NumPy's `norm` scales is stored by a kernel after. */
 #include "device/cuda/library.h"
+#include "kernels/cuda/texts.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -9,23 +10,8 @@
 
 enum { THREADS = 256, MAX_ROWS = 65535, FORWARD = -1, BACKWARD = 1 };
 
-static const char fft_text[] =
-    "extern \"C\" __global__ void __launch_bounds__(256)\n"
-    "kpack(const T *x, A *y, const Rows r, const L first)\n"
-    "{\n"
-    "    const L row = first + blockIdx.y, i = blockIdx.x*256LL + threadIdx.x;\n"
-    "    if (i < r.length)\n"
-    "        y[row*r.length + i] = enter(x[start(r, row) + i*r.step]);\n"
-    "}\n"
-    "extern \"C\" __global__ void __launch_bounds__(256)\n"
-    "kscale(const B *x, B *y, const Rows r, const S factor, const L first)\n"
-    "{\n"
-    "    const L row = first + blockIdx.y, i = blockIdx.x*256LL + threadIdx.x;\n"
-    "    if (i < r.length)\n"
-    "        y[start(r, row) + i*r.step] = scale(x[row*r.length + i], factor);\n"
-    "}\n";
 static const char *const kernel_names[] = {"kpack", "kscale"};
-static const CiCudaText kernels = {fft_text, NULL, kernel_names, 2, false};
+static const CiCudaText kernels = {ci_cuda_fft_text, kernel_names, 2, false};
 
 /* ---- what is asked for ---- */
 
@@ -120,21 +106,16 @@ launch(Run *r, CUfunction kernel, const CiCudaRows *rows, int64_t first, void **
 static void
 print_beginning(char *out, size_t capacity, const Run *r)
 {
-    const char *s = r->is_double ? "double" : "float";
-    bool gives_real = r->t.type == CI_CUFFT_complex_to_real, takes_real = r->t.type == CI_CUFFT_real_to_complex;
     snprintf(out, capacity,
-             "%stypedef %s S;\nstruct C { S re, im; };\ntypedef %s T;\ntypedef %s A;\ntypedef %s B;\n"
-             "static __device__ A enter(T x) { return %s; }\n"
-             "static __device__ B scale(B x, S f) { return %s; }\n",
-             ci_cuda_rows_text, s, r->t.is_real ? "S" : "C", takes_real ? "S" : "C",
-             gives_real ? "S" : "C", r->t.is_real && !takes_real ? "C{x, 0}" : "x",
-             gives_real ? "x*f" : "C{x.re*f, x.im*f}");
+             "typedef %s S;\n#define IS_REAL %d\n#define TAKES_REAL %d\n#define GIVES_REAL %d\n",
+             r->is_double ? "double" : "float", r->t.is_real, r->t.type == CI_CUFFT_real_to_complex,
+             r->t.type == CI_CUFFT_complex_to_real);
 }
 
 static int32_t
 load_kernels(Run *r)
 {
-    char beginning[2000];
+    char beginning[200];
     int variant = (r->t.type * 2 + r->is_double) * 2 + r->t.is_real;
     print_beginning(beginning, sizeof beginning, r);
     return ci_cuda_load_text(r->queue, r->stay->state, &kernels, variant, beginning, &r->kernels);

@@ -87,6 +87,14 @@ ci_cuda_unsigned(int size)
     return size < 9 ? types[size] : NULL;
 }
 
+const char *
+ci_cuda_number(CiDtype dtype)
+{
+    return dtype == CI_DTYPE_f32   ? "float"
+           : dtype == CI_DTYPE_f64 ? "double"
+                                   : ci_cuda_unsigned(ci_dtype_size(dtype));
+}
+
 /* ---- libraries ---- */
 
 /* Loaded already, where the user says, by the loader's names. */
@@ -111,25 +119,15 @@ ci_cuda_open_library(const char *const *names, size_t count, const char *environ
 
 /* ---- kernels ---- */
 
-const char ci_cuda_rows_text[] =
-    "typedef long long L;\n"
-    "struct Rows { L rows, length, step; L sizes[32], strides[32]; int rank; };\n"
-    "static __device__ L start(const Rows &r, L row) { L at = 0; for (int k = r.rank - 1; k >= 0; "
-    "k--) { at += row % r.sizes[k] * r.strides[k]; row /= r.sizes[k]; } return at; }\n";
-
 static int32_t
 compile(const CiQueue *queue, const CiCudaState *state, const CiCudaText *text,
         const char *beginning, void **cubin)
 {
-    const char *parts[] = {beginning, text->body, text->more ? text->more : ""};
-    size_t size = 1;
-    for (int k = 0; k < 3; k++)
-        size += strlen(parts[k]);
-    char *source = calloc(1, size);
+    size_t size = strlen(beginning) + strlen(text->body) + 1;
+    char *source = malloc(size);
     if (!source)
         return CI_ERR_MEMORY;
-    for (int k = 0; k < 3; k++)
-        strcat(source, parts[k]);
+    snprintf(source, size, "%s%s", beginning, text->body);
     CiCudaCompile job = {.source = source,
                          .capability = state->capability,
                          .is_fast = text->is_fast,

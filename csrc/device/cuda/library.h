@@ -17,7 +17,7 @@ int32_t ci_cuda_run_extern(const CiQueue *queue, CiOp op, const CiExternCall *ca
 
 /* Some kernels in one text, for several dtypes. */
 typedef struct CiCudaText {
-    const char *body, *more; /* more: text after the body; or NULL */
+    const char *body; /* of kernels/cuda/texts.h */
     const char *const *names;
     int count; /* of kernels */
     bool is_fast; /* products and sums in one rounding */
@@ -83,19 +83,10 @@ CUdeviceptr ci_cuda_sorted_places(const CiCudaSort *s);
 void ci_cuda_sort_launch(CiCudaSort *s, CUfunction kernel, int64_t blocks, int64_t rows,
                          int threads, int64_t shared_bytes, void **parameters);
 int32_t ci_cuda_sort_finish(CiCudaSort *s, int32_t status);
-/* sort_rows.c: rows of up to CI_CUDA_SHORT_ROW elements, each sorted by one block. The size of a row
- * is its length rounded up to a power of two. */
-#define CI_CUDA_SHORT_ROW 4096
-extern const CiCudaText ci_cuda_sort_rows;
-void ci_cuda_print_items(char *out, size_t capacity, int key_bytes, bool has_places);
-int ci_cuda_item_bytes(int key_bytes, bool has_places);
-int ci_cuda_row_size(int64_t length);
-int ci_cuda_row_threads(int size);
-
 /* The unsigned type of 1, 2, 4 or 8 bytes; NULL: there is none. */
 const char *ci_cuda_unsigned(int size);
-/* A text that declares Rows, L, and `start(r, row)`: the number of the row's first element. */
-extern const char ci_cuda_rows_text[];
+/* The type that f32, f64 and integers are added in: integers wrap, so theirs has no sign. */
+const char *ci_cuda_number(CiDtype dtype);
 /* A library of CUDA's by its names, the newest first: one that is loaded, in the folder that a
  * variable of the environment names, or the loader's; NULL: there is none. */
 void *ci_cuda_open_library(const char *const *names, size_t count, const char *environment);

@@ -1,14 +1,47 @@
 /* numpy.linalg on device memory. Operands are copied into matrices by columns, which cuSOLVER factors in
- * place (small ones a kernel of linalg_kernels.c), and parts of them are copied into the result. The host
+ * place (small ones a kernel of kernels/cuda/linalg.cu), and parts of them are copied into the result. The host
  * waits for the factorization, because it may fail. Such a call fails as a check does, and so does one that
  * cuSOLVER refuses: the original function then runs, and NumPy raises its own exception. */
 #include "device/cuda/cusolver.h"
-#include "device/cuda/linalg.h"
+#include "device/cuda/library.h"
+#include "kernels/cuda/texts.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { THREADS = 256, MAX_STACK = 65535, SMALL = 64, MAX_BLOCKS = 8, TILE = 32 };
+
+/* ---- kernels ---- */
+
+typedef enum Kernel { VIEW, VALUES, FACTOR, SOLVE, DETERMINANT } Kernel;
+
+/* The part of a matrix that a copy has; its other elements are 0. The identity reads no matrix. */
+typedef enum Part { ALL, LOWER, UPPER, IDENTITY } Part;
+
+/* A stack of matrices in memory; kernels take it by value. outer: where each begins. */
+typedef struct MatrixView {
+    CiCudaRows outer;
+    int64_t row, column; /* elements between neighbours of a column, and of a row */
+} MatrixView;
+
+static const char *const names[] = {"kview", "kvalues", "kfactor", "ksolve", "kdeterminant"};
+static const CiCudaText kernels = {ci_cuda_linalg_text, names, 5, false};
+
+/* real_result: of a library call on complex matrices whose result is real. */
+static int32_t
+load_kernels(const CiQueue *queue, CiCudaState *state, CiDtype dtype, bool real_result,
+             const CUfunction **functions)
+{
+    char beginning[100];
+    snprintf(beginning, sizeof beginning,
+             "typedef %s S;\n#define IS_COMPLEX %d\n#define GIVES_REAL %d\n",
+             dtype == CI_DTYPE_f32 || dtype == CI_DTYPE_c64 ? "float" : "double",
+             ci_dtype_class(dtype) == CI_CLASS_complex, real_result);
+    return ci_cuda_load_text(queue, state, &kernels, (int)dtype * 2 + real_result, beginning, functions);
+}
+
+/* ---- memory ---- */
 
 typedef struct Block {
     CUdeviceptr data;
@@ -102,31 +135,31 @@ stack_of(const Run *r, int k, int axes)
 }
 
 /* Operand k as a stack of matrices; a vector is one column. */
-static CiLinalgView
+static MatrixView
 view_of(const Run *r, int k, bool is_vector)
 {
     const int64_t *strides = r->call->strides[k] + r->call->ranks[k];
-    return (CiLinalgView){.outer = stack_of(r, k, is_vector ? 1 : 2),
+    return (MatrixView){.outer = stack_of(r, k, is_vector ? 1 : 2),
                           .row = is_vector ? strides[-1] : strides[-2],
                           .column = is_vector ? 0 : strides[-1]};
 }
 
 /* Matrices one after another, of `lead` rows in memory. */
-static CiLinalgView
+static MatrixView
 packed(const Run *r, int64_t lead, int64_t columns)
 {
-    return (CiLinalgView){.outer = {.rank = 1, .sizes = {r->batch}, .strides = {lead * columns}},
+    return (MatrixView){.outer = {.rank = 1, .sizes = {r->batch}, .strides = {lead * columns}},
                           .row = 1,
                           .column = lead};
 }
 
 /* A part of a flat result, which has matrices by rows. */
-static CiLinalgView
+static MatrixView
 flat(const Run *r, int64_t m, int64_t n)
 {
     int k = r->call->noperands;
     int64_t step = r->call->strides[k][0];
-    return (CiLinalgView){.outer = {.rank = 1, .sizes = {r->batch}, .strides = {m * n * step}},
+    return (MatrixView){.outer = {.rank = 1, .sizes = {r->batch}, .strides = {m * n * step}},
                           .row = n * step,
                           .column = step};
 }
@@ -148,7 +181,7 @@ result_from(const Run *r, int64_t element)
 /* ---- launches ---- */
 
 static void
-launch(Run *r, CiLinalgKernel kernel, int64_t blocks, int64_t rows, int threads, void **parameters)
+launch(Run *r, Kernel kernel, int64_t blocks, int64_t rows, int threads, void **parameters)
 {
     if (!r->result && !r->has_failed && blocks && rows)
         r->result = r->stay.driver->launch(r->kernels[kernel], (unsigned)blocks, (unsigned)rows, 1,
@@ -162,14 +195,14 @@ part_of_stack(const Run *r, int64_t first)
 }
 
 static void
-copy(Run *r, CUdeviceptr x, CiLinalgView from, CUdeviceptr y, CiLinalgView to, int64_t m, int64_t n,
-     CiLinalgPart part)
+copy(Run *r, CUdeviceptr x, MatrixView from, CUdeviceptr y, MatrixView to, int64_t m, int64_t n,
+     Part part)
 {
     int64_t tiles = (m + TILE - 1) / TILE * ((n + TILE - 1) / TILE), first;
     int which = (int)part;
     void *parameters[] = {&x, &from, &y, &to, &m, &n, &first, &which};
     for (first = 0; first < r->batch; first += MAX_STACK)
-        launch(r, CI_LINALG_view, tiles, part_of_stack(r, first), THREADS, parameters);
+        launch(r, VIEW, tiles, part_of_stack(r, first), THREADS, parameters);
 }
 
 /* Real numbers, into elements of the result. */
@@ -177,7 +210,7 @@ static void
 copy_values(Run *r, CUdeviceptr x, int64_t count, CUdeviceptr y, CiCudaRows to)
 {
     void *parameters[] = {&x, &y, &to, &count};
-    launch(r, CI_LINALG_values, (count + THREADS - 1) / THREADS, 1, THREADS, parameters);
+    launch(r, VALUES, (count + THREADS - 1) / THREADS, 1, THREADS, parameters);
 }
 
 /* ---- factorizations ---- */
@@ -231,7 +264,7 @@ factor(Run *r, CUdeviceptr a)
     int64_t first = 0;
     void *parameters[] = {&a, &pivots, &r->info, &r->n, &first};
     if (r->n <= SMALL)
-        launch(r, CI_LINALG_factor, r->batch, 1, THREADS, parameters);
+        launch(r, FACTOR, r->batch, 1, THREADS, parameters);
     for (int64_t k = 0; r->n > SMALL && k < r->batch && goes_on(r); k++)
         note(r, ci_cusolver_lu(&r->solver, r->n, place(a, k * r->n * r->n, size),
                                place(pivots, k * r->n, sizeof(int64_t)), info_of(r, k)));
@@ -245,7 +278,7 @@ solve_factored(Run *r, CUdeviceptr a, CUdeviceptr pivots, CUdeviceptr b, int64_t
     int64_t first = 0;
     void *parameters[] = {&a, &pivots, &b, &r->n, &columns, &first};
     if (r->n <= SMALL)
-        launch(r, CI_LINALG_solve, r->batch, 1, THREADS, parameters);
+        launch(r, SOLVE, r->batch, 1, THREADS, parameters);
     for (int64_t k = 0; r->n > SMALL && k < r->batch && goes_on(r); k++)
         note(r, ci_cusolver_lu_solve(&r->solver, r->n, columns, place(a, k * r->n * r->n, size),
                                      place(pivots, k * r->n, sizeof(int64_t)),
@@ -256,7 +289,7 @@ static CUdeviceptr
 packed_operand(Run *r, int64_t m, int64_t n)
 {
     CUdeviceptr a = take_matrices(r, m, n);
-    copy(r, operand(r, 0), view_of(r, 0, false), a, packed(r, m, n), m, n, CI_LINALG_all);
+    copy(r, operand(r, 0), view_of(r, 0, false), a, packed(r, m, n), m, n, ALL);
     return a;
 }
 
@@ -269,13 +302,13 @@ run_solve(Run *r)
     const int64_t *sizes = r->call->sizes[1];
     int64_t columns = is_vector ? 1 : is_inverse ? r->n : sizes[r->call->ranks[1] - 1];
     CUdeviceptr a = packed_operand(r, r->n, r->n), pivots = factor(r, a), b = take_matrices(r, r->n, columns);
-    CiLinalgView from = view_of(r, 1, is_vector && !is_inverse);
+    MatrixView from = view_of(r, 1, is_vector && !is_inverse);
     copy(r, operand(r, 1), from, b, packed(r, r->n, columns), r->n, columns,
-         is_inverse ? CI_LINALG_identity : CI_LINALG_all);
+         is_inverse ? IDENTITY : ALL);
     solve_factored(r, a, pivots, b, columns);
     check_info(r);
     copy(r, b, packed(r, r->n, columns), operand(r, r->call->noperands),
-         view_of(r, r->call->noperands, is_vector), r->n, columns, CI_LINALG_all);
+         view_of(r, r->call->noperands, is_vector), r->n, columns, ALL);
 }
 
 /* A singular matrix has a determinant. */
@@ -287,7 +320,7 @@ run_determinant(Run *r)
     CiCudaRows to = ci_cuda_elements(r->call, 1);
     int64_t first = 0;
     void *parameters[] = {&a, &pivots, &y, &to, &r->n, &r->batch, &in_parts, &first};
-    launch(r, CI_LINALG_determinant, r->batch, 1, 32, parameters);
+    launch(r, DETERMINANT, r->batch, 1, 32, parameters);
 }
 
 static void
@@ -300,7 +333,7 @@ run_cholesky(Run *r)
         note(r, ci_cusolver_cholesky(&r->solver, is_upper, r->n, place(a, k * r->n * r->n, size), info_of(r, k)));
     check_info(r);
     copy(r, a, packed(r, r->n, r->n), operand(r, 1), view_of(r, 1, false), r->n, r->n,
-         is_upper ? CI_LINALG_upper : CI_LINALG_lower);
+         is_upper ? UPPER : LOWER);
 }
 
 /* The result is the eigenvalues, or flat: these, then the vectors. */
@@ -318,7 +351,7 @@ run_eigen(Run *r)
     copy_values(r, w, r->batch * r->n, operand(r, 1), ci_cuda_elements(r->call, 1));
     if (has_vectors)
         copy(r, a, packed(r, r->n, r->n), result_from(r, r->batch * r->n), flat(r, r->n, r->n), r->n, r->n,
-             CI_LINALG_all);
+             ALL);
 }
 
 /* cuSOLVER wants no fewer rows than columns: else it is given the transpose, which swaps U and V. The
@@ -332,10 +365,10 @@ run_svd(Run *r)
     size_t size = (size_t)ci_dtype_size(r->dtype), real = real_size(r);
     CUdeviceptr a = take_matrices(r, tall, few), s = take(r, r->batch * few, real),
                 u = take_matrices(r, tall, has_vectors ? kept : 0), v = take_matrices(r, few, has_vectors ? few : 0);
-    CiLinalgView from = view_of(r, 0, false), turned = from;
+    MatrixView from = view_of(r, 0, false), turned = from;
     turned.row = from.column;
     turned.column = from.row;
-    copy(r, operand(r, 0), is_wide ? turned : from, a, packed(r, tall, few), tall, few, CI_LINALG_all);
+    copy(r, operand(r, 0), is_wide ? turned : from, a, packed(r, tall, few), tall, few, ALL);
     for (int64_t k = 0; k < r->batch && goes_on(r); k++) {
         CiCusolverSvd x = {!has_vectors ? 'N' : is_full ? 'A' : 'S', tall, few,
                            place(a, k * tall * few, size), place(s, k * few, real),
@@ -347,7 +380,7 @@ run_svd(Run *r)
         copy_values(r, s, r->batch * few, operand(r, 1), ci_cuda_elements(r->call, 1));
         return;
     }
-    CiLinalgView of_u = flat(r, tall, kept), of_v = flat(r, few, few);
+    MatrixView of_u = flat(r, tall, kept), of_v = flat(r, few, few);
     int64_t u_count = tall * kept, v_count = few * few, s_at = r->batch * (is_wide ? v_count : u_count),
             last = s_at + r->batch * few, step = r->call->strides[1][0];
     CiCudaRows values = {.rank = 1, .sizes = {r->batch * few}, .strides = {step}};
@@ -357,9 +390,9 @@ run_svd(Run *r)
         of_v.row = step;
         of_v.column = few * step;
     }
-    copy(r, u, packed(r, tall, kept), result_from(r, is_wide ? last : 0), of_u, tall, kept, CI_LINALG_all);
+    copy(r, u, packed(r, tall, kept), result_from(r, is_wide ? last : 0), of_u, tall, kept, ALL);
     copy_values(r, s, r->batch * few, result_from(r, s_at), values);
-    copy(r, v, packed(r, few, few), result_from(r, is_wide ? 0 : last), of_v, few, few, CI_LINALG_all);
+    copy(r, v, packed(r, few, few), result_from(r, is_wide ? 0 : last), of_v, few, few, ALL);
 }
 
 /* The result is R, or flat: Q, then R. Q begins as the reflectors. */
@@ -375,16 +408,16 @@ run_qr(Run *r)
         note(r, ci_cusolver_qr(&r->solver, r->m, r->n, place(a, i * r->m * r->n, size),
                                place(tau, i * k, size), info_of(r, i)));
     if (has_q)
-        copy(r, a, packed(r, r->m, r->n), q, packed(r, r->m, rows), r->m, k, CI_LINALG_all);
+        copy(r, a, packed(r, r->m, r->n), q, packed(r, r->m, rows), r->m, k, ALL);
     for (int64_t i = 0; i < r->batch && has_q && goes_on(r); i++)
         note(r, ci_cusolver_q(&r->solver, r->m, rows, k, place(q, i * r->m * rows, size),
                               place(tau, i * k, size), info_of(r, i)));
     check_info(r);
-    CiLinalgView to = has_q ? flat(r, rows, r->n) : view_of(r, 1, false);
+    MatrixView to = has_q ? flat(r, rows, r->n) : view_of(r, 1, false);
     if (has_q)
-        copy(r, q, packed(r, r->m, rows), operand(r, 1), flat(r, r->m, rows), r->m, rows, CI_LINALG_all);
+        copy(r, q, packed(r, r->m, rows), operand(r, 1), flat(r, r->m, rows), r->m, rows, ALL);
     copy(r, a, packed(r, r->m, r->n), has_q ? result_from(r, r->batch * r->m * rows) : operand(r, 1), to, rows, r->n,
-         CI_LINALG_upper);
+         UPPER);
 }
 
 /* ---- entry ---- */
@@ -442,7 +475,7 @@ ci_cuda_run_linalg(const CiQueue *queue, const CiExternCall *call)
     if (status)
         return status;
     bool real_result = ci_dtype_class(call->dtypes[call->noperands]) == CI_CLASS_float;
-    status = ci_cuda_load_linalg(queue, r.stay.state, r.dtype, real_result, &r.kernels);
+    status = load_kernels(queue, r.stay.state, r.dtype, real_result, &r.kernels);
     if (!status)
         run_call(&r);
     int32_t left = ci_cuda_leave(&r.stay, r.result);

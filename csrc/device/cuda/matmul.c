@@ -1,12 +1,11 @@
 /* np.matmul with the device's memory. Axes before the last two are batches: the last of them goes
  * along in one call, the others are walked.
  *
- * Our own kernel stands in for cuBLAS: a block makes a tile of 64 times 64 elements, a thread 4
- * times 4 of it, from strips of 16 that pass through shared memory. It takes any strides, and every
- * dtype but bool. */
+ * Without cuBLAS, and for dtypes and strides that it does not take, kernels/cuda/matmul.cu computes the product. */
 #include "device/cuda/matmul.h"
 
 #include "device/cuda/library.h"
+#include "kernels/cuda/texts.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -17,91 +16,23 @@
 
 /* ---- our own kernel ---- */
 
-static const char plain_element[] =
-    "typedef %s T;\n"
-    "typedef %s S;\n"
-    "static __device__ S get(T x) { return (S)x; }\n"
-    "static __device__ T put(S x) { return (T)x; }\n"
-    "static __device__ S step(S a, S b, S sum) { return sum + a*b; }\n";
-static const char half_element[] =
-    "typedef unsigned short uint16_t;\n"
-    "typedef uint16_t T;\n"
-    "typedef float S;\n"
-    "static __device__ S get(T h) { float a; asm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(a) : \"h\"(h)); "
-    "return a; }\n"
-    "static __device__ T put(S a) { uint16_t h; asm(\"cvt.rn.f16.f32 %0, %1;\" : "
-    "\"=h\"(h) : \"f\"(a)); return h; }\n"
-    "static __device__ S step(S a, S b, S sum) { return sum + a*b; }\n";
-static const char complex_element[] =
-    "struct T { %s re, im; };\n"
-    "typedef T S;\n"
-    "static __device__ S get(T x) { return x; }\n"
-    "static __device__ T put(S x) { return x; }\n"
-    "static __device__ S step(S a, S b, S sum)\n"
-    "{\n"
-    "    return S{sum.re + (a.re*b.re - a.im*b.im), sum.im + (a.re*b.im + a.im*b.re)};\n"
-    "}\n";
-
-static const char kernel_text[] =
-    "typedef long long L;\n"
-    "extern \"C\" __global__ void __launch_bounds__(256)\n"
-    "kmatmul(const T *a, const T *b, T *c, const L m, const L n, const L k, const L a_row, "
-    "const L a_column, const L a_batch, const L b_row, const L b_column, const L b_batch, "
-    "const L c_row, const L c_column, const L c_batch, const L first)\n"
-    "{\n"
-    "    __shared__ S left[16][64 + 1], right[16][64 + 1];\n"
-    "    const int tid = (int)threadIdx.x, x = tid % 16, y = tid / 16;\n"
-    "    const L tiles = (n + 63) / 64, batch = first + blockIdx.y;\n"
-    "    const L row = blockIdx.x / tiles * 64, column = blockIdx.x % tiles * 64;\n"
-    "    const T *const A = a + batch*a_batch, *const B = b + batch*b_batch;\n"
-    "    S sum[4][4] = {};\n"
-    "    for (L at = 0; at < k; at += 16) {\n"
-    "        for (int e = tid; e < 1024; e += 256) {\n"
-    "            const int p = a_column == 1 ? e % 16 : e / 64, i = a_column == 1 ? e / 16 : e % "
-    "64;\n"
-    "            const int q = b_row == 1 ? e % 16 : e / 64, j = b_row == 1 ? e / 16 : e % 64;\n"
-    "            left[p][i] = at + p < k && row + i < m ? get(A[(row + i)*a_row + (at + "
-    "p)*a_column]) "
-    ": S{};\n"
-    "            right[q][j] = at + q < k && column + j < n ? get(B[(at + q)*b_row + (column + "
-    "j)*b_column]) : S{};\n"
-    "        }\n"
-    "        __syncthreads();\n"
-    "        #pragma unroll\n"
-    "        for (int p = 0; p < 16; p++)\n"
-    "            #pragma unroll\n"
-    "            for (int i = 0; i < 4; i++)\n"
-    "                #pragma unroll\n"
-    "                for (int j = 0; j < 4; j++)\n"
-    "                    sum[i][j] = step(left[p][y + 16*i], right[p][x + 16*j], sum[i][j]);\n"
-    "        __syncthreads();\n"
-    "    }\n"
-    "    for (int i = 0; i < 4; i++)\n"
-    "        for (int j = 0; j < 4; j++)\n"
-    "            if (row + y + 16*i < m && column + x + 16*j < n)\n"
-    "                c[batch*c_batch + (row + y + 16*i)*c_row + (column + x + 16*j)*c_column] = "
-    "put(sum[i][j]);\n"
-    "}\n";
-
-/* Integers wrap, which is done without a sign. */
 static void
 print_element(char *out, size_t capacity, CiDtype dtype)
 {
-    const char *type = dtype == CI_DTYPE_f32   ? "float"
-                       : dtype == CI_DTYPE_f64 ? "double"
-                                               : ci_cuda_unsigned(ci_dtype_size(dtype));
+    bool is_small = ci_dtype_is_integral(dtype) && ci_dtype_size(dtype) < 4;
     if (dtype == CI_DTYPE_f16)
-        snprintf(out, capacity, "%s", half_element);
+        snprintf(out, capacity, "#define IS_HALF 1\n");
     else if (ci_dtype_class(dtype) == CI_CLASS_complex)
-        snprintf(out, capacity, complex_element, dtype == CI_DTYPE_c64 ? "float" : "double");
+        snprintf(out, capacity, "#define IS_COMPLEX 1\ntypedef %s P;\n",
+                 dtype == CI_DTYPE_c64 ? "float" : "double");
     else
-        snprintf(out, capacity, plain_element, type,
-                 ci_dtype_is_integral(dtype) && ci_dtype_size(dtype) < 4 ? "unsigned" : type);
+        snprintf(out, capacity, "typedef %s T;\ntypedef %s S;\n", ci_cuda_number(dtype),
+                 is_small ? "unsigned" : ci_cuda_number(dtype));
 }
 
 static const char *const names[] = {"kmatmul"};
 /* products and sums in one rounding, as BLAS has them */
-static const CiCudaText kernel = {kernel_text, NULL, names, 1, true};
+static const CiCudaText kernel = {ci_cuda_matmul_text, names, 1, true};
 
 static int
 launch(const CiQueue *queue, const CiCudaState *state, CUfunction function, CiCudaProduct *p)

@@ -9,6 +9,7 @@
  * Many targets: positions are sorted by their target element with a stable sort. Warps then reduce the
  * runs of equal targets; `place` stores the last value of each run. */
 #include "device/cuda/library.h"
+#include "kernels/cuda/texts.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -23,106 +24,9 @@ enum {
     TARGETS = 32        /* that a block of kmerge combines */
 };
 
-static const char scatter_text[] =
-    "extern \"C\" __global__ void __launch_bounds__(256)\n"
-    "kcopy(const T *x, T *y, const L n)\n"
-    "{\n"
-    "    const L i = blockIdx.x*256LL + threadIdx.x;\n"
-    "    if (i < n)\n"
-    "        y[i] = x[i];\n"
-    "}\n"
-    "extern \"C\" __global__ void __launch_bounds__(256)\n"
-    "kruns(const unsigned *keys, const unsigned *places, const T *v, T *y, const L n)\n"
-    "{\n"
-    "    const int lane = (int)threadIdx.x % 32;\n"
-    "    const L first = blockIdx.x*256LL + threadIdx.x - lane, own = first + lane;\n"
-    "    const unsigned k = own < n ? keys[own] : 0;\n"
-    "    unsigned heads = __ballot_sync(0xffffffffu, own < n && (own == 0 || keys[own - 1] != k));\n"
-    "    while (heads) {\n"
-    "        const int head = __popcll((heads & -heads) - 1);\n"
-    "        const unsigned at = __shfl_sync(0xffffffffu, k, head);\n"
-    "        S sum = identity();\n"
-    "        L last = -1;\n"
-    "        bool goes_on = true;\n"
-    "        for (L j = first + head + lane; goes_on; j += 32) {\n"
-    "            const bool is_there = j < n && keys[j] == at;\n"
-    "            if (is_there) {\n"
-    "                sum = combine(sum, get(v[places[j]]));\n"
-    "                last = j;\n"
-    "            }\n"
-    "            goes_on = __ballot_sync(0xffffffffu, is_there) == 0xffffffffu;\n"
-    "        }\n"
-    "        for (int h = 1; h < 32; h *= 2) {\n"
-    "            const S other = __shfl_xor_sync(0xffffffffu, sum, h);\n"
-    "            const L later = __shfl_xor_sync(0xffffffffu, last, h);\n"
-    "            sum = lane & h ? combine(other, sum) : combine(sum, other);\n"
-    "            last = later > last ? later : last;\n"
-    "        }\n"
-    "        if (lane == 0)\n"
-    "            y[at] = IS_PLACE ? v[places[last]] : put(combine(get(y[at]), sum));\n"
-    "        heads &= heads - 1;\n"
-    "    }\n"
-    "}\n";
-static const char copies_text[] =
-    "extern \"C\" __global__ void __launch_bounds__(256)\n"
-    "kcopies(const L *where, const T *v, S *partials, const L n, const L chunk, const int targets, const int warps)\n"
-    "{\n"
-    "    extern __shared__ __align__(16) unsigned char rows[];\n"
-    "    const int t = (int)threadIdx.x, w = t/32, lane = t % 32;\n"
-    "    S *const all = (S *)rows, *const own = all + w*targets;\n"
-    "    for (int i = lane; i < targets; i += 32)\n"
-    "        own[i] = identity();\n"
-    "    __syncwarp();\n"
-    "    const L begin = ((L)blockIdx.x*warps + w)*chunk, end = begin + chunk < n ? begin + chunk : n;\n"
-    "    for (L at = begin; at < end; at += 128) {\n"
-    "        int to[4];\n"
-    "        S value[4];\n"
-    "        #pragma unroll\n"
-    "        for (int k = 0; k < 4; k++) {\n"
-    "            const L i = at + 32*k + lane;\n"
-    "            to[k] = i < end ? (int)where[i] : -1;\n"
-    "            value[k] = i < end ? get(v[i]) : identity();\n"
-    "        }\n"
-    "        #pragma unroll\n"
-    "        for (int k = 0; k < 4; k++) {\n"
-    "            const unsigned peers = __match_any_sync(0xffffffffu, (unsigned)to[k]);\n"
-    "            const int rank = to[k] < 0 ? -1 : (int)__popcll(peers & ((1ull << lane) - 1));\n"
-    "            for (int r = 0; __ballot_sync(0xffffffffu, rank == r); r++) {\n"
-    "                if (rank == r)\n"
-    "                    own[to[k]] = combine(own[to[k]], value[k]);\n"
-    "                __syncwarp();\n"
-    "            }\n"
-    "        }\n"
-    "    }\n"
-    "    __syncthreads();\n"
-    "    for (int i = t; i < targets; i += 32*warps) {\n"
-    "        S sum = all[i];\n"
-    "        for (int u = 1; u < warps; u++)\n"
-    "            sum = combine(sum, all[u*targets + i]);\n"
-    "        partials[(L)blockIdx.x*targets + i] = sum;\n"
-    "    }\n"
-    "}\n"
-    "extern \"C\" __global__ void __launch_bounds__(256)\n"
-    "kmerge(const T *base, const S *partials, T *y, const L blocks, const int targets)\n"
-    "{\n"
-    "    __shared__ S ends[8][32];\n"
-    "    const int lane = (int)threadIdx.x % 32, w = (int)threadIdx.x/32, i = (int)blockIdx.x*32 + lane;\n"
-    "    const L part = (blocks + 7)/8, last = (w + 1)*part < blocks ? (w + 1)*part : blocks;\n"
-    "    S sum = identity();\n"
-    "    for (L b = w*part; i < targets && b < last; b++)\n"
-    "        sum = combine(sum, partials[b*targets + i]);\n"
-    "    ends[w][lane] = sum;\n"
-    "    __syncthreads();\n"
-    "    if (w || i >= targets)\n"
-    "        return;\n"
-    "    S all = get(base[i]);\n"
-    "    for (int u = 0; u < 8; u++)\n"
-    "        all = combine(all, ends[u][lane]);\n"
-    "    y[i] = put(all);\n"
-    "}\n";
 enum { COPY, RUNS, COPIES, MERGE };
 static const char *const names[] = {"kcopy", "kruns", "kcopies", "kmerge"};
-static const CiCudaText kernels = {scatter_text, copies_text, names, 4, false};
+static const CiCudaText kernels = {ci_cuda_scatter_text, names, 4, false};
 
 /* The operation on numbers and its identity. by_bits: for integers use the unsigned operation,
  * which may overflow. */
@@ -169,17 +73,17 @@ ci_cuda_takes_scatter(const CiExternItem *item)
 static void
 print_types(char *out, size_t capacity, CiDtype dtype, const Combine *combine)
 {
-    static const char *const signeds[] = {[1] = "signed char", [2] = "short", [4] = "int", [8] = "L"};
+    static const char *const signeds[] = {[1] = "signed char", [2] = "short", [4] = "int", [8] = "long long"};
     int size = ci_dtype_size(dtype);
     bool is_float = ci_dtype_class(dtype) == CI_CLASS_float && strcmp(combine->key, "place") != 0;
     const char *type = is_float          ? size == 4 ? "float" : "double"
                        : ci_dtype_class(dtype) == CI_CLASS_int ? signeds[size]
                                                                : ci_cuda_unsigned(size);
     snprintf(out, capacity,
-             "typedef long long L;\ntypedef %s T;\ntypedef %s S;\n#define INFINITE ((S)%s)\n", type,
+             "typedef %s T;\ntypedef %s S;\n#define INFINITE ((S)%s)\n", type,
              is_float           ? "T"
              : combine->by_bits ? "unsigned long long"
-                                : "L",
+                                : "long long",
              is_float ? "__int_as_float(0x7f800000)" : "(1ll << 62)");
 }
 
@@ -189,12 +93,8 @@ print_beginning(char *out, size_t capacity, CiDtype dtype, const Combine *combin
     print_types(out, capacity, dtype, combine);
     size_t length = strlen(out);
     snprintf(out + length, capacity - length,
-             "static const bool IS_PLACE = %s;\n"
-             "static __device__ S identity() { return (S)(%s); }\n"
-             "static __device__ S get(T x) { return (S)x; }\n"
-             "static __device__ T put(S x) { return (T)x; }\n"
-             "static __device__ S combine(S a, S b) { return %s; }\n",
-             strcmp(combine->key, "place") ? "false" : "true", combine->identity, combine->combine);
+             "#define IS_PLACE %d\n#define IDENTITY %s\n#define COMBINE(a, b) (%s)\n",
+             !strcmp(combine->key, "place"), combine->identity, combine->combine);
 }
 
 /* Bits of the highest element that there is. */

@@ -1,47 +1,16 @@
 /* np.searchsorted, by keys that are in the order of the elements: a thread looks for one value by
  * halves. np.convolve and np.correlate of short arrays of numbers: a thread adds one element up. */
 #include "device/cuda/library.h"
+#include "kernels/cuda/texts.h"
 
 #include <stdio.h>
 #include <string.h>
 
 enum { THREADS = 256 };
 
-static const char search_text[] =
-    "extern \"C\" __global__ void __launch_bounds__(256)\n"
-    "ksearch(const T *a, const T *v, L *y, const L n, const L step, const Rows from, const Rows to, const bool right)\n"
-    "{\n"
-    "    const L e = blockIdx.x*256LL + threadIdx.x;\n"
-    "    if (e >= to.rows)\n"
-    "        return;\n"
-    "    const K wanted = key(v[start(from, e)]);\n"
-    "    L low = 0, high = n;\n"
-    "    while (low < high) {\n"
-    "        const L middle = low + (high - low)/2;\n"
-    "        const K k = key(a[middle*step]);\n"
-    "        if (right ? k <= wanted : k < wanted)\n"
-    "            low = middle + 1;\n"
-    "        else\n"
-    "            high = middle;\n"
-    "    }\n"
-    "    y[start(to, e)] = low;\n"
-    "}\n";
-static const char slide_text[] =
-    "extern \"C\" __global__ void __launch_bounds__(256)\n"
-    "kslide(const T *a, const L n, const L a_step, const T *v, const L m, const L v_step, T *y, const L count, const L y_step, const L first, const bool is_turned, const bool is_backward)\n"
-    "{\n"
-    "    const L e = blockIdx.x*256LL + threadIdx.x, f = first + e;\n"
-    "    if (e >= count)\n"
-    "        return;\n"
-    "    T sum = 0;\n"
-    "    const L low = f < n ? 0 : f - n + 1, high = f < m ? f : m - 1;\n"
-    "    for (L k = high; k >= low; k--)\n"
-    "        sum += a[(f - k)*a_step] * v[(is_turned ? m - 1 - k : k)*v_step];\n"
-    "    y[(is_backward ? count - 1 - e : e)*y_step] = sum;\n"
-    "}\n";
 static const char *const search_names[] = {"ksearch"}, *const slide_names[] = {"kslide"};
-static const CiCudaText search_kernel = {search_text, NULL, search_names, 1, false};
-static const CiCudaText slide_kernel = {slide_text, NULL, slide_names, 1, true};
+static const CiCudaText search_kernel = {ci_cuda_search_text, search_names, 1, false};
+static const CiCudaText slide_kernel = {ci_cuda_slide_text, slide_names, 1, true};
 
 /* One kernel, a thread for each of `count` elements. */
 static int32_t
@@ -75,7 +44,7 @@ ci_cuda_takes_search(const CiExternItem *item)
 int32_t
 ci_cuda_run_search(const CiQueue *queue, const CiExternCall *call)
 {
-    char beginning[2000];
+    char beginning[400];
     CiCudaRows from = ci_cuda_elements(call, 1), to = ci_cuda_elements(call, 2);
     int64_t n = call->sizes[0][0], step = call->strides[0][0];
     bool right = !strcmp(call->ext->key, "right");
@@ -99,15 +68,6 @@ ci_cuda_takes_slide(const CiExternItem *item)
     return is_number && item->noperands == 2;
 }
 
-/* Integers wrap, which is done without a sign. */
-static const char *
-type_of(CiDtype dtype)
-{
-    return dtype == CI_DTYPE_f32   ? "float"
-           : dtype == CI_DTYPE_f64 ? "double"
-                                   : ci_cuda_unsigned(ci_dtype_size(dtype));
-}
-
 /* The longer one stays where it is; of a correlation the result is turned with them. */
 int32_t
 ci_cuda_run_slide(const CiQueue *queue, const CiExternCall *call)
@@ -124,7 +84,7 @@ ci_cuda_run_slide(const CiQueue *queue, const CiExternCall *call)
     void *a = call->operands[longer], *v = call->operands[!longer], *y = call->result;
     void *parameters[] = {&a,     &n,      &a_step, &v,         &m,          &v_step, &y,
                           &count, &y_step, &first,  &is_turned, &is_backward};
-    snprintf(beginning, sizeof beginning, "typedef long long L;\ntypedef %s T;\n",
-             type_of(call->dtypes[2]));
+    snprintf(beginning, sizeof beginning, "typedef %s T;\n",
+             ci_cuda_number(call->dtypes[2]));
     return run(queue, &slide_kernel, (int)call->dtypes[2], beginning, count, parameters);
 }

@@ -15,7 +15,7 @@ describe_function(CiContext *ctx, const CiKernels *kernels, const CiProc *proc)
 
 /* Partial results that blocks ask for while others store them. */
 static bool
-is_told(const CiStmt *stmt)
+is_atomic_load(const CiStmt *stmt)
 {
     return stmt->op == CI_OP_load && stmt->is_atomic;
 }
@@ -77,7 +77,7 @@ ci_gpu_describe(CiContext *ctx, const CiKernels *kernels, const CiProcs *procs,
         describe_params(ctx, kernels, finish, layout);
     }
     describe_params(ctx, kernels, proc, layout);
-    layout->tells = ci_stmts_have(&proc->body, is_told);
+    layout->tells = ci_stmts_have(&proc->body, is_atomic_load);
     if (layout->nbuffers + layout->nsizes + layout->nslots + 2 > CI_GPU_MAX_PARAMETERS)
         ci_fail(ctx, CI_ERR_UNSUPPORTED, "kernel %s takes too many arguments for the device",
                 kernel->name);

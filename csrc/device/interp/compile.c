@@ -230,7 +230,7 @@ make_let(Compiler *c, CiInterpStmt *to, const CiStmt *stmt)
 {
     CiDtype stored = ci_dtype_compute(stmt->type.dtype);
     to->dtype = stmt->type.dtype;
-    to->lanes = stmt->type.lanes;
+    to->lanes = stmt->op == CI_OP_first_true ? c->proc->types[stmt->args[0]].lanes : stmt->type.lanes;
     to->value = stmt->value;
     place_value(c, stmt);
     c->is_splat[stmt->value] = stmt->op == CI_OP_splat;

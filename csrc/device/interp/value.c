@@ -175,6 +175,15 @@ shuffle(CiInterpRun *r, const CiInterpStmt *stmt)
     }
 }
 
+static int64_t
+first_true(const uint8_t *mask, int64_t lanes)
+{
+    int64_t lane = 0;
+    while (lane < lanes && !mask[lane])
+        lane++;
+    return lane;
+}
+
 /* The cell holds what ran before; lanes come in order, and the one at position 0 begins. */
 static void
 run_on(CiInterpRun *r, const CiInterpStmt *stmt, int64_t count)
@@ -331,6 +340,9 @@ ci_interp_let(CiInterpRun *r, const CiInterpStmt *stmt)
     case CI_OP_ziplo:
     case CI_OP_ziphi:
         shuffle(r, stmt);
+        break;
+    case CI_OP_first_true:
+        *(int64_t *)out = first_true(ci_interp_value(r, stmt->args[0]), stmt->lanes);
         break;
     case CI_OP_cumsum:
     case CI_OP_cumprod:

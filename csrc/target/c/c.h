@@ -115,6 +115,9 @@ bool ci_c_has_pack(CiDtype dtype);
 const char *ci_c_pack(CiCPrinter *p, CiDtype dtype, int lanes);
 /* Of n: a mask of so many bytes a lane, true in lanes that are less. */
 const char *ci_c_first_lanes(CiCPrinter *p, int bytes, int lanes);
+/* Shifts each lane by its own number of bits; NULL: the operator does. */
+const char *ci_c_lane_shift(CiCPrinter *p, const char *sign, CiDtype dtype, int lanes);
+const char *ci_c_find_lane(CiCPrinter *p, int bytes, int lanes); /* the first one of a mask that is true */
 const char *ci_c_store_part(CiCPrinter *p, CiDtype dtype, int lanes, const char *place,
                             const char *value, const CiExpr *live);
 
@@ -180,6 +183,7 @@ int ci_c_mask_in(const CiCPrinter *p, const CiMemory *memory);
 /* A bool as a mask of so many bytes a lane; as bytes that are 0 or 1. */
 const char *ci_c_as_mask(CiCPrinter *p, int value, int bytes);
 const char *ci_c_as_bytes(CiCPrinter *p, int value);
+const char *ci_c_first_true(CiCPrinter *p, int value);
 /* The widest mask among bools, at least a byte. */
 int ci_c_common_width(const CiCPrinter *p, const int *values, int count);
 

@@ -320,6 +320,47 @@ ci_c_first_lanes(CiCPrinter *p, int bytes, int lanes)
     return name;
 }
 
+/* By 1, 2, 4, ... bits, in the lanes whose number has that bit. */
+const char *
+ci_c_lane_shift(CiCPrinter *p, const char *sign, CiDtype dtype, int lanes)
+{
+    int size = (int)ci_dtype_size(dtype);
+    if (!p->instructions->has_lane_shifts || p->instructions->has_lane_shifts(size, p->vector_bytes))
+        return NULL;
+    const char *type = ci_c_type(p, dtype, lanes), *mask = ci_c_mask_type(p, size, lanes),
+               *name = ci_format(p->ctx, "shift_%s_%s", *sign == '<' ? "left" : "right", type);
+    if (!ci_c_needs(p, name))
+        return name;
+    ci_text_add(&p->helpers, "CI_INLINE %s\n%s(%s a, %s b)\n{\n    %s m;\n", type, name, type, type, mask);
+    for (int bits = 1; bits < 8 * size; bits *= 2)
+        ci_text_add(&p->helpers, "    m = (b & %d) != 0;\n    a = (%s)(((%s)(a %s %d) & m) | ((%s)a & ~m));\n", bits, type, mask,
+                    sign, bits, mask);
+    ci_text_add(&p->helpers, "    return a;\n}\n");
+    return name;
+}
+
+/* From the highest bits of its bytes where an instruction collects these, else from words of it. */
+const char *
+ci_c_find_lane(CiCPrinter *p, int bytes, int lanes)
+{
+    const char *type = ci_c_mask_type(p, bytes, lanes), *name = ci_format(p->ctx, "find_%s", type),
+               *word = lanes * bytes % 8 == 0 ? "uint64_t" : lanes * bytes % 4 == 0 ? "uint32_t" : "uint16_t";
+    if (!ci_c_needs(p, name))
+        return name;
+    const char *bits = p->instructions->byte_bits ? p->instructions->byte_bits(p->ctx, lanes * bytes, p->vector_bytes) : NULL;
+    ci_text_add(&p->helpers, "CI_INLINE int64_t\n%s(%s mask)\n{\n", name, type);
+    if (bits)
+        ci_text_add(&p->helpers, "    const uint64_t bits = %s;\n    return bits ? __builtin_ctzll(bits) / %d : %d;\n}\n", bits,
+                    bytes, lanes);
+    else
+        ci_text_add(&p->helpers,
+                    "    typedef union { %s mask; %s words[%d / sizeof(%s)]; } Words;\n    const Words u = {mask};\n"
+                    "    for (int k = 0; k < (int)(sizeof u / sizeof *u.words); k++)\n        if (u.words[k])\n"
+                    "            return ((int64_t)sizeof(%s) * k + __builtin_ctzll(u.words[k]) / 8) / %d;\n    return %d;\n}\n",
+                    type, word, lanes * bytes, word, word, bytes, lanes);
+    return name;
+}
+
 /* One instruction moves such a vector, under a mask. */
 static bool
 has_masks(const CiCPrinter *p, CiDtype dtype, int lanes)

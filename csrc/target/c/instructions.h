@@ -21,6 +21,10 @@ typedef struct CiCInstructions {
     /* A half's "round" or "narrow" of target/narrow.def: statements that change u and end with a return. NULL: those
      * of narrow.def. */
     const char *(*half)(CiContext *ctx, const char *function, int lanes, int vector_bytes);
+    /* False where no instruction shifts each lane of so many bytes by a number of its own; NULL: one always does. */
+    bool (*has_lane_shifts)(int size, int vector_bytes);
+    /* The highest bit of each byte of the vector `mask`, as an unsigned integer; NULL: no instruction collects them. */
+    const char *(*byte_bits)(CiContext *ctx, int bytes, int vector_bytes);
     /* The letter of the vector routines of the C library for registers of so many bytes; NULL: it
      * has none, and its scalar functions stand in, lane by lane. */
     char (*routines)(int vector_bytes);

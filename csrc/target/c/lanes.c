@@ -448,7 +448,9 @@ static void
 print_shuffle(CiCPrinter *p, const CiStmt *let)
 {
     const char *text;
-    if (let->type.lanes == 1)
+    if (let->op == CI_OP_first_true)
+        text = ci_c_first_true(p, let->args[0]);
+    else if (let->type.lanes == 1)
         text = lane_of(p, let->args[0], ci_format(p->ctx, "%d", source_lane(let->op, 0, 1)));
     else if (ci_dtype_class(let->type.dtype) == CI_CLASS_complex)
         text = ci_format(p->ctx, "{%s, %s}", shuffle_text(p, let, ".re"),

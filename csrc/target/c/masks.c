@@ -26,6 +26,14 @@ ci_c_as_bytes(CiCPrinter *p, int value)
                      ci_c_convert(p, ci_c_mask_dtype(p->masks[value]), CI_DTYPE_u8, lanes, name));
 }
 
+/* The number of the first lane that is true, of all lanes if none is. */
+const char *
+ci_c_first_true(CiCPrinter *p, int value)
+{
+    int lanes = ci_c_type_of(p, value).lanes, width = p->masks[value] ? p->masks[value] : 1;
+    return ci_format(p->ctx, "%s(%s)", ci_c_find_lane(p, width, lanes), ci_c_as_mask(p, value, width));
+}
+
 /* The widest mask among bools, at least a byte. */
 int
 ci_c_common_width(const CiCPrinter *p, const int *values, int count)

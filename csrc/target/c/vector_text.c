@@ -235,6 +235,9 @@ apply(Reader *r, int level, const char *sign, Piece left, Piece right)
         return refuse(r, "a quotient of integers is computed where its divisor is not 0");
     const char *first = left.kind == KIND_literal ? left.text : number(r, left),
                *last = right.kind == KIND_literal ? right.text : number(r, right);
+    const char *shift = level == SHIFT && right.kind != KIND_literal ? ci_c_lane_shift(r->p, sign, r->dtype, r->lanes) : NULL;
+    if (shift)
+        return (Piece){KIND_number, ci_format(r->p->ctx, "%s(%s, %s)", shift, number(r, left), last)};
     Kind kind =
         left.kind == KIND_literal && right.kind == KIND_literal ? KIND_literal : KIND_number;
     return (Piece){kind, ci_format(r->p->ctx, "(%s %s %s)", first, sign, last)};

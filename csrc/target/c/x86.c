@@ -156,6 +156,23 @@ has_masks(int vector_bytes)
     return vector_bytes == 64;
 }
 
+/* Bytes have none either, but what a compiler makes of 64 of them is short. */
+static bool
+has_lane_shifts(int size, int vector_bytes)
+{
+    return vector_bytes == 64 || (vector_bytes == 32 && size >= 4);
+}
+
+static const char *
+byte_bits(CiContext *ctx, int bytes, int vector_bytes)
+{
+    if (bytes > vector_bytes || (bytes != 16 && bytes != 32 && bytes != 64))
+        return NULL;
+    return ci_format(ctx, bytes == 64 ? "__builtin_ia32_cvtb2mask%d((char __attribute__((vector_size(%d))))mask)"
+                                      : "(uint32_t)__builtin_ia32_pmovmskb%d((char __attribute__((vector_size(%d))))mask)",
+                     8 * bytes, bytes);
+}
+
 static const char *
 masked_load(CiContext *ctx, CiDtype dtype, int bytes, const char *vector)
 {
@@ -193,6 +210,8 @@ const CiCInstructions ci_c_x86 = {.rounding = rounding,
                              .resized = resized,
                              .half = half,
                              .routines = routines,
+                             .has_lane_shifts = has_lane_shifts,
+                             .byte_bits = byte_bits,
                              .has_masks = has_masks,
                              .masked_load = masked_load,
                              .masked_store = masked_store,

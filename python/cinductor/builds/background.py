@@ -83,14 +83,17 @@ class Beside:
                 pass
 
     def end(self) -> None:
-        """The process ends: what is being built is left."""
+        """The process ends: what is being built is left. Compilers are killed within 50 ms (CI_ASK_MS); the limit of the wait is for
+        Python's own work, such as an import.
+        """
         with self.lock:
             self.is_ending = True
             self.tasks.clear()
             running = self.running
         if running is not None:
             _core.set_beside(2)
-            running.acquire(timeout=5.0)
+            if running.acquire(timeout=5.0):
+                running.release()
             _core.set_beside(0)
 
     def forget(self) -> None:

@@ -3,7 +3,7 @@
 An alternative is the program with other options, thresholds or fusions (csrc/api/alternatives.h): another plan
 that gives the same bits. The first call that a program runs by itself starts a thread, which plans the
 alternatives and builds a few that differ; meanwhile the default plan runs. Then calls are run by one plan after
-another and timed (pyext/replay/race.c). Each call runs once, by one plan, so effects happen as often as they
+another and timed (pyext/replay/autotune.c). Each call runs once, by one plan, so effects happen as often as they
 should. The winner is stored in the disk cache, under the digest of the plan and a description of the machine; a
 later process starts with it.
 """

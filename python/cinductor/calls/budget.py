@@ -2,7 +2,7 @@
 
 Capture pays if array work is done without Python in between. A call that needs Python costs a capture, or a
 dispatch for each piece. Pieces are made if they can save something (`is_worth_pieces`). Whether they do cannot be
-predicted: calls are timed both ways, and the faster way runs the later ones (`pyext/replay/trial.c`). If nothing
+predicted: calls are timed both ways, and the faster way runs the later ones (`pyext/replay/numpy_timing.c`). If nothing
 was compiled after a call, NumPy runs later ones until that has taken as long as another capture costs (`economy.py`).
 It also runs the rest of a call after a loop that breaks in every iteration (`why_spent`). Both ways give the same
 results; if bits may differ, nothing is timed. `explain` and `stats` report the reason of each decision.

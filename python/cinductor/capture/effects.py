@@ -76,7 +76,7 @@ class Effects:
         self.plain_hooks = plain_hooks
         self.given: dict[int, tuple[Any, Any]] = {}  # by the id of a function: what other code has in place of it, and the function
         self.handed_out: set[int] = set()  # ids of objects made in the call that other code may have
-        self.hollow: dict[int, tuple[Any, Any]] = {}  # a broadcast or flags object, with what it was made from
+        self.without_contents: dict[int, tuple[Any, Any]] = {}  # a broadcast or flags object, with what it was made from
         self.draws: dict[int, Any] = {}  # id -> a generator and its state before the call
         self.flags = 0  # float flags that have been reported
         self.flush_records: Callable[[Any], None] = lambda materialise: None  # set by the stage
@@ -244,39 +244,39 @@ class Effects:
         """The value with everything traced materialised."""
         return value if type(value) in ATOMS else Materialiser(self).of(value)
 
-    def hollow_broadcast(self, args: tuple[Any, ...]) -> np.broadcast:
+    def broadcast_without_contents(self, args: tuple[Any, ...]) -> np.broadcast:
         """np.broadcast of traced values: its shape is known; its items are made on demand."""
-        hollow = np.broadcast(*map(surface.dummy, args))
-        self.hollow[id(hollow)] = (hollow, args)
-        return hollow
+        empty = np.broadcast(*map(surface.dummy, args))
+        self.without_contents[id(empty)] = (empty, args)
+        return empty
 
     def filled(self, value: np.broadcast) -> np.broadcast:
         """The np.broadcast with its items."""
-        if id(value) not in self.hollow:
+        if id(value) not in self.without_contents:
             return value
         self.stop("reads the items of np.broadcast")
-        hollow, args = self.hollow[id(value)]
+        empty, args = self.without_contents[id(value)]
         if type(args) is tuple:
             args = np.broadcast(*map(self.materialise, args))
-            self.hollow[id(value)] = (hollow, args)  # keep the identity, because it may be iterated
+            self.without_contents[id(value)] = (empty, args)  # keep the identity, because it may be iterated
         return args
 
-    def hollow_flags(self, array: Any) -> Any:
+    def flags_without_contents(self, array: Any) -> Any:
         """The flags of a traced array; the real flags object is made when other code may see it."""
-        hollow = array.flags
-        self.hollow[id(hollow)] = (hollow, array)
-        return hollow
+        empty = array.flags
+        self.without_contents[id(empty)] = (empty, array)
+        return empty
 
     def flags_with(self, flags: Any, name: Any) -> Any:
         """The object that has the flag of this name: the real array's flags unless the traced array knows it."""
-        if id(flags) in self.hollow and str(name).lower() not in KNOWN_FLAGS:
+        if id(flags) in self.without_contents and str(name).lower() not in KNOWN_FLAGS:
             self.stop(f"reads the flag {name} of an array")
             return self.real_flags(flags)
         return flags
 
     def real_flags(self, value: Any) -> Any:
         """The flags of the real array if `value` is a stand-in for them, otherwise `value`."""
-        found = self.hollow.get(id(value))
+        found = self.without_contents.get(id(value))
         return value if found is None else self.materialise(found[1]).flags
 
 

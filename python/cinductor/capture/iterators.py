@@ -406,7 +406,7 @@ class Walk:
     def real(self, concrete: Any) -> Iterator[Any]:
         """Python's own."""
         made = iter(concrete.of(self.value))
-        made.__setstate__(self.position)
+        made.__setstate__(concrete.of(self.position))  # traced, if the program decides whether an item was taken
         return made
 
 
@@ -435,7 +435,7 @@ class StableIterator(Walk):
     def real(self, concrete: Any) -> Iterator[Any]:
         """Python's own."""
         made = iter(concrete.of(self.value))
-        _ = [*itertools.islice(made, self.position)]
+        _ = [*itertools.islice(made, concrete.of(self.position))]
         return made
 
 

@@ -242,6 +242,7 @@ class Hooks:
     lifted_once: Callable[..., Any]
     lt: Callable[..., Any]
     members: Callable[..., Any]
+    not_: Callable[..., Any]
     operand: Callable[..., Any]
     recurses: Callable[..., Any]
     _set_attr: Callable[..., Any]

@@ -7,19 +7,23 @@ everything in it that came from outside of the call is guarded, also inside of c
 from __future__ import annotations
 
 import operator
+import types
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ..base.class_lookup import is_a
-from .boundary import Lifting
 from .iterators import Flat
+from .kinds import Hooks
 from .objects import (
     FREE_TYPES,
     HOLDERS,
+    MISSING,
     NUMBER_TYPES,
     SHOWN,
+    Traced,
+    bound_method,
     has_hooks,
     hooked_in,
     is_standard,
@@ -40,51 +44,182 @@ def use(stage: Stage, value: Any) -> Any:
     return value
 
 
-def operand(stage: Stage, value: Any) -> Any:
-    """One of two operands that Python reads: an operator of the user gets real values, whatever the other operand is.
+def operand(scope: Hooks, value: Any) -> Any:
+    """One of two operands that Python reads: an operator of the user is evaluated by `binary`, whatever the other operand is.
     """
     if type(value) in SHOWN:
-        return stage.lifting.shown(value)
-    hooked = hook_of(stage, value)
-    return value if hooked is None else Hooked(stage.lifting, value, hooked)
-
-
-def compared(stage: Stage, relation: Callable[[Any, Any], Any], *values: Any) -> Any:
-    """The result of a comparison that runs user code; NotImplemented if it runs none."""
-    hooks = [hook_of(stage, v) for v in values if type(v) not in FREE_TYPES]
-    hooked = next((cls for cls in hooks if cls is not None), None)
-    if hooked is None:
-        return NotImplemented
-    stage.effects.stop(f"an operator of class {hooked.__name__}", *values)
-    return stage.lift(relation(*map(stage.materialise, values)))
+        return scope.stage.lifting.shown(value)
+    hooked = hook_of(scope.stage, value)
+    return value if hooked is None else Hooked(scope, value, hooked)
 
 
 class Hooked:
     """An operand whose class has the user's own operators, which must not see traced values."""
 
-    __slots__ = ("lifting", "value", "cls")
+    __slots__ = ("scope", "value", "cls")
     __array_ufunc__ = None  # so that arrays leave the operation to its operators
 
-    def __init__(self, lifting: Lifting, value: Any, cls: type) -> None:
-        self.lifting, self.value, self.cls = lifting, value, cls
+    def __init__(self, scope: Hooks, value: Any, cls: type) -> None:
+        self.scope, self.value, self.cls = scope, value, cls
 
-    def apply(self, op: Callable[[Any, Any], Any], *values: Any) -> Any:
-        """op(*values) on real values."""
-        effects, copies = self.lifting.effects, self.lifting.copies
-        effects.stop(f"an operator of class {self.cls.__name__}")
-        given = [v.value if type(v) is Hooked else copies.get(id(v), (v, v))[1] for v in values]
-        real = [effects.materialise(v) for v in given]
-        return self.lifting.lift(op(*real))
+    def apply(self, name: str, left: Any, right: Any) -> Any:
+        """The operator on the values that the operands stand for."""
+        copies = self.scope.stage.lifting.copies
+        values = (copies.get(id(v), (v, real(v)))[1] for v in (left, right))
+        if name in COMPARISONS:
+            return compared(self.scope, getattr(operator, name), *values)
+        return binary(self.scope, name, self.cls, *values)
 
 
-def add_operator(name: str, op: Callable[[Any, Any], Any]) -> None:
+def real(value: Any) -> Any:
+    """The operand itself."""
+    return value.value if type(value) is Hooked else value
+
+
+def add_operator(name: str) -> None:
     """Add an operator of two operands, in both orders."""
-    setattr(Hooked, f"__{name}__", lambda self, other: self.apply(op, self, other))
-    setattr(Hooked, f"__r{name}__", lambda self, other: self.apply(op, other, self))
+    setattr(Hooked, f"__{name}__", lambda self, other: self.apply(name, self, other))
+    setattr(Hooked, f"__r{name}__", lambda self, other: self.apply(name, other, self))
 
 
-for name in "add sub mul truediv floordiv mod pow matmul lshift rshift and or xor".split():
-    add_operator(name, getattr(operator, f"__{name}__"))
+def add_comparison(name: str) -> None:
+    """Add a comparison. Python evaluates x < y as y > x if x leaves it to y."""
+    setattr(Hooked, f"__{name}__", lambda self, other: self.apply(name, self, other))
+
+
+def add_unary(name: str) -> None:
+    """Add an operator of one operand."""
+    setattr(Hooked, f"__{name}__", lambda self: unary(self.scope, name, self.cls, self.value))
+
+
+SYMBOLS = {
+    "add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "** or pow()", "matmul": "@",
+    "lshift": "<<", "rshift": ">>", "and": "&", "or": "|", "xor": "^",
+}  # fmt: skip
+COMPARISONS = {"lt": ("gt", "<"), "le": ("ge", "<="), "gt": ("lt", ">"), "ge": ("le", ">="), "eq": ("eq", ""), "ne": ("ne", "")}
+for name in SYMBOLS:
+    add_operator(name)
+for name in COMPARISONS:
+    add_comparison(name)
+for name in "neg pos invert".split():
+    add_unary(name)
+
+# Classes whose own operators return NotImplemented for each object of another class that is not derived from them.
+NUMBERS = frozenset({int, float, complex, bool})
+WITH_OWN_ORDER: frozenset[type] = NUMBERS | {str, bytes, type(None)}
+OF_OBJECT = {f"__{name}__": object.__dict__[f"__{name}__"] for name in COMPARISONS}
+
+Try = tuple[str, Any, Any]  # a method's name, the object that has it, and the other operand
+
+
+def unary(scope: Hooks, name: str, hooked: type, value: Any) -> Any:
+    """An operator of one operand, whose class may have the user's own."""
+    stage = scope.stage
+    method = stage.sources.class_attr(type(value), f"__{name}__")
+    if type(method) is types.FunctionType:
+        return scope.call_method(method, value)
+    stage.effects.stop(f"an operator of class {hooked.__name__}", value)
+    return stage.lift(getattr(operator, name)(stage.materialise(value)))
+
+
+def binary(scope: Hooks, name: str, hooked: type, left: Any, right: Any) -> Any:
+    """left op right, in the order of Python's data model (3.3.8): the right operand's method comes first if its class is
+    derived from the left one's and overrides it.
+    """
+    sources, first, second = scope.stage.sources, type(left), type(right)
+    tries = [(f"__{name}__", left, right)]
+    if first is not second:
+        key = f"__r{name}__"
+        is_derived = issubclass(second, first)
+        overrides = is_derived and sources.class_attr(second, key) is not sources.class_attr(first, key)
+        tries.insert(0 if overrides else 1, (key, right, left))
+    found = tried(scope, hooked, tries, NUMBERS, getattr(operator, f"__{name}__"), left, right)
+    if found is NotImplemented:
+        raise TypeError(f"unsupported operand type(s) for {SYMBOLS[name]}: {class_name(left)} and {class_name(right)}")
+    return found
+
+
+def in_place(scope: Hooks, name: str, hooked: type, value: Any, other: Any) -> Any:
+    """value op= other; name: iadd, for example."""
+    stage, key = scope.stage, f"__{name}__"
+    method = method_of(stage, key, value, other, NUMBERS)
+    if type(method) is types.FunctionType:
+        made = scope.call_method(method, value, other)
+        return made if made is not NotImplemented else binary(scope, name[1:], hooked, value, other)
+    if method is MISSING:
+        return binary(scope, name[1:], hooked, value, other)
+    stage.effects.stop(f"an operator of class {hooked.__name__}")
+    if stage.sources.source_of(value) is not None:
+        stage.change(value, f"changes a {type(value).__name__} in place")
+    return scope.lifted_once(getattr(operator, name)(stage.materialise(value), stage.materialise(other)))
+
+
+def compared(scope: Hooks, relation: Callable[[Any, Any], Any], left: Any, right: Any) -> Any:
+    """The result of a comparison that runs user code; NotImplemented if it runs none."""
+    hooks = [hook_of(scope.stage, v) for v in (left, right) if type(v) not in FREE_TYPES]
+    hooked = next((cls for cls in hooks if cls is not None), None)
+    if hooked is None:
+        return NotImplemented
+    name, first, second = relation.__name__, type(left), type(right)
+    reflected, symbol = COMPARISONS[name]
+    tries = [(f"__{name}__", left, right), (f"__{reflected}__", right, left)]
+    if first is not second and issubclass(second, first):
+        tries.reverse()
+    found = tried(scope, hooked, tries, WITH_OWN_ORDER, relation, left, right)
+    if found is not NotImplemented:
+        return found
+    if not symbol:
+        return (left is right) == (name == "eq")
+    raise TypeError(f"{symbol!r} not supported between instances of {class_name(left)} and {class_name(right)}")
+
+
+def tried(
+    scope: Hooks, hooked: type, tries: list[Try], alone: frozenset[type], op: Callable[[Any, Any], Any], left: Any, right: Any
+) -> Any:
+    """The first result of the methods that is not NotImplemented, else NotImplemented. Methods that are functions are
+    captured. alone: classes whose methods need no call. op: the operator, which Python evaluates if the first method that
+    is called is no function.
+    """
+    stage, has_called = scope.stage, False
+    for key, owner, other in tries:
+        method = method_of(stage, key, owner, other, alone)
+        if method is MISSING:
+            continue
+        if type(method) is types.FunctionType:
+            made = scope.call_method(method, owner, other)
+            if key == "__ne__" and made is not NotImplemented and method is not stage.sources.class_attr(type(owner), key):
+                made = scope.not_(made)
+        else:
+            stage.effects.stop(f"an operator of class {hooked.__name__}", left, right)
+            if not has_called:
+                return stage.lift(op(stage.materialise(left), stage.materialise(right)))
+            owner = stage.materialise(owner)
+            made = stage.lift(bound_method(owner, key)(stage.materialise(other)))
+        if made is not NotImplemented:
+            return made
+        has_called = True
+    return NotImplemented
+
+
+def method_of(stage: Stage, key: str, owner: Any, other: Any, alone: frozenset[type]) -> Any:
+    """The method of an operand's class, or MISSING if it has none or Python would get NotImplemented from it."""
+    cls, sources = type(owner), stage.sources
+    if cls is Traced:
+        cls = float if owner.kind == "python" else np.ndarray
+    if cls in alone and not is_a(other, cls):
+        return MISSING
+    if issubclass(cls, np.ndarray | np.generic):
+        return MISSING if sources.class_attr(type(other), "__array_ufunc__") is None else cls
+    method = sources.class_attr(cls, key)
+    if key == "__ne__" and method is OF_OBJECT[key]:  # the opposite of __eq__
+        key, method = "__eq__", sources.class_attr(cls, "__eq__")
+    return MISSING if method is OF_OBJECT.get(key, MISSING) else method
+
+
+def class_name(value: Any) -> str:
+    """The name of a value's class in a message of Python's."""
+    cls = (float if value.kind == "python" else np.ndarray) if type(value) is Traced else type(value)
+    return repr(cls.__name__)
 
 
 def hook_of(stage: Stage, value: Any) -> type | None:

@@ -44,6 +44,12 @@ PARTS = frozenset({"func", "args", "keywords", "__defaults__", "__kwdefaults__"}
 EMPTY_CELL, CONTENTS = types.CellType(), types.CellType.__dict__["cell_contents"]
 
 
+def function_of(value: Any) -> Any:
+    """The function that a compiled function was made of; other values unchanged. Its calls are captured as the function's."""
+    function = getattr(value, "__wrapped__", None) if type(value) is _core.CompiledFunction else None
+    return function if type(function) is types.FunctionType else value
+
+
 class Sources:
     """The sources and guards of one call; names: of the parameters."""
 
@@ -127,12 +133,13 @@ class Sources:
 
     def class_attr(self, cls: type, name: str, after: type | None = None) -> Any:
         """The attribute of a class as stored in its dictionaries, or MISSING; guarded. after: as for `find_in_class`.
+        For a compiled function, the function that it was made of.
         """
         found = find_in_class(cls, name, after)
         if is_mutable(cls):
             key = name if after is None else (name, after)
             self.note_name(cls, key, _core.MISSING if found is MISSING else found)
-        return found
+        return function_of(found)
 
     def defines(self, cls: type, name: str) -> bool:
         """True if the class has an attribute of this name; guarded."""

@@ -92,7 +92,7 @@ class Key:
 
     def __init__(self, t: Any, x: Any, key: Any) -> None:
         items = fill(t, x, key)
-        self.mask = lone_mask(items)
+        self.mask = None
         basic: list[Any] = []
         indices: list[tuple[int, list[Any]]] = []
         at, source = 0, 0
@@ -106,7 +106,8 @@ class Key:
             runs.append(number)
             width = item.ndim if is_mask(item) else 1
             if is_mask(item):
-                check_mask(item, x.shape[source : source + width])
+                item = fitted(t, item, x.shape[source : source + width])
+                self.mask = item if lone_mask(items) is not None else None
                 found = coordinates(t, places(t, item), tuple(item.shape))
             else:
                 found = [item]
@@ -169,13 +170,16 @@ def is_whole(item: Any) -> bool:
     return type(item) is slice and item == WHOLE
 
 
-def check_mask(mask: Any, shape: tuple[Any, ...]) -> None:
-    """Check that a mask has the sizes of the axes it covers."""
-    for n, size in zip(mask.shape, shape, strict=True):
+def fitted(t: Any, mask: Any, shape: tuple[Any, ...]) -> Any:
+    """A mask of the sizes of the axes that it covers. Data-dependent sizes are checked."""
+    for axis, (n, size) in enumerate(zip(mask.shape, shape, strict=True)):
         same = n == size
-        refuse(type(same) is Traced, "a mask of a size that data decide")
-        if not same:
+        if type(same) is Traced:
+            require(t, same, "a mask of the size of the axis that it covers")
+            mask = gathered(t, mask, [axis], [t.iota((size,), 0)])
+        elif not same:
             raise IndexError("boolean index did not match indexed array")
+    return mask
 
 
 def is_basic(key: Any) -> bool:
@@ -230,11 +234,10 @@ def setitem(t: Any, x: Any, key: Any, value: Any) -> None:
     mask = lone_mask(fill(t, x, key))
     refuse(mask is not None and mask.ndim == x.ndim and rank(value) > 1, "values of several axes for a mask of all axes")
     if mask is not None and value.ndim <= x.ndim - mask.ndim:
-        check_mask(mask, x.shape[: mask.ndim])
-        choose(t, x, mask, value)
+        choose(t, x, fitted(t, mask, x.shape[: mask.ndim]), value)
         return
     if mask is not None and mask.ndim > 1 and x.flags_now.c_contiguous:  # one index can address the elements
-        check_mask(mask, x.shape[: mask.ndim])
+        mask = fitted(t, mask, x.shape[: mask.ndim])
         x = t.reshape(x, (mask.size, *x.shape[mask.ndim :]))
         key = flat(t, mask)
     found = Key(t, x, key) if is_scalar_key(t, x, key) else key_of(t, x, key)

@@ -11,7 +11,6 @@ from __future__ import annotations
 import functools
 import importlib
 import operator
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -21,6 +20,7 @@ from .. import _core
 from ..base.class_lookup import is_a
 from ..base.float_warnings import quietly
 from ..base.interrupt import is_interrupt
+from .names import FOLLOWED, MODULES
 
 Traced = _core.Traced
 has_dtype = _core.has_dtype  # True if kernels support a dtype: NumPy's own, and those of packages in pyext/state/foreign.def
@@ -33,26 +33,31 @@ class NotCaptured(Exception):
 class Row:
     r"""One function or method.
 
-    creates: traced although no argument is. writes: changes its first argument. follow: Python source that is
-    captured if there is no handler, or it refuses. out: the index of the output array among the arguments, including
-    the owner of a method.
+    handler: reading it, or what follows from it, imports the module that registers it. creates: traced although no argument is. writes:
+    changes its first argument. follow: Python source that is captured if there is no handler, or it refuses. out: the index of the output
+    array among the arguments, including the owner of a method.
     """
 
-    __slots__ = ("function", "handler", "creates", "writes", "follow", "out")
+    __slots__ = ("function", "module", "follow", "handler", "creates", "writes", "out")
 
-    def __init__(
-        self,
-        function: Any,
-        handler: Callable[..., Any] | None,
-        creates: bool = False,
-        writes: bool = False,
-        follow: Any = None,
-    ) -> None:
-        self.function, self.handler = function, handler
-        self.creates, self.writes, self.follow = creates, writes, follow
+    def __init__(self, function: Any, module: str, follow: Any = None) -> None:
+        self.function, self.module, self.follow = function, module, follow
+
+    def __getattr__(self, name: str) -> Any:
+        """A slot that the module fills."""
+        if name not in Row.__slots__:
+            raise AttributeError(name)
+        importlib.import_module(f"{__package__}.{self.module}")
+        return object.__getattribute__(self, name)
+
+    def fill(self, handler: Callable[..., Any] | None, creates: bool = False, writes: bool = False) -> Row:
+        """Enter the handler."""
         code = getattr(handler, "__code__", None)
         names = code.co_varnames[1 : code.co_argcount] if code is not None else ()
         self.out = names.index("out") if "out" in names else -1
+        self.creates, self.writes = creates, writes
+        self.handler = handler
+        return self
 
     def out_of(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The array to which the call writes, positional or by keyword; None if there is none."""
@@ -105,7 +110,7 @@ def function(*names: Any, creates: bool = False, writes: bool = False) -> Callab
 
     def enter(handler: Any) -> Any:
         for f in names:
-            functions_by_id[id(f)] = Row(f, handler, creates, writes)
+            functions_by_id.setdefault(id(f), Row(f, module_of(handler))).fill(handler, creates, writes)
         return handler
 
     return enter
@@ -116,10 +121,15 @@ def method(*names: str) -> Callable[[Any], Any]:
 
     def enter(handler: Any) -> Any:
         for name in names:
-            methods[name] = Row(name, handler)
+            methods.setdefault(name, Row(name, module_of(handler))).fill(handler)
         return handler
 
     return enter
+
+
+def module_of(handler: Any) -> str:
+    """The module of the surface that has a handler."""
+    return str(handler.__module__).rpartition(".")[2]
 
 
 def left_to_numpy(reason: str) -> Any:
@@ -497,56 +507,34 @@ def scalar_of(t: _core.Tracer, cls: type, x: Any) -> Any:
 
 # --- functions captured from NumPy's own source -----------------------------------------------
 
-MODULES = """
-elementwise reduce shape join content create grid library linalg einsum decompose tricks index order search statistic signal pad
-""".split()
-FOLLOWED = """
-average cov corrcoef nansum nanprod nanmean nanvar nanstd nanmax nanmin nancumsum nancumprod
-isclose allclose nan_to_num sinc angle real imag fix select isposinf isneginf array_equal
-moveaxis rollaxis flip fliplr flipud hstack vstack dstack column_stack
-hsplit vsplit dsplit tile tri tril triu diff gradient
-atleast_1d atleast_2d atleast_3d outer tensordot cross trapezoid
-block matrix_transpose polyval
-linalg.norm linalg.matrix_power linalg.multi_dot linalg.cross linalg.outer linalg.vector_norm
-linalg.matrix_norm linalg.matrix_transpose linalg.trace linalg.diagonal linalg.tensordot
-logspace geomspace append fft.fftfreq fft.rfftfreq fft.fftshift fft.ifftshift
-polyder polyint polyadd polysub polymul polydiv roots poly piecewise unwrap
-histogram2d nanargmax nanargmin apply_over_axes sort_complex
-real_if_close union1d intersect1d setxor1d unique_values unique_counts
-unique_inverse unique_all tril_indices triu_indices tril_indices_from triu_indices_from
-diag_indices diag_indices_from mask_indices vander indices fromfunction asarray_chkfinite require
-unstack resize isreal iscomplex array_equiv isfortran common_type
-linalg.matmul linalg.matrix_rank linalg.tensorsolve linalg.tensorinv linalg.pinv
-lib.scimath.sqrt lib.scimath.log lib.scimath.power lib.scimath.log10 lib.scimath.log2
-lib.scimath.arcsin lib.scimath.arccos lib.scimath.arctanh lib.scimath.logn
-polynomial.polynomial.polyval polynomial.chebyshev.chebval
-polyfit
-""".split()
-
-
-# Modules of the surface for one that NumPy imports on demand.
-ON_DEMAND = {"numpy.fft": "fourier"}
+def find(name: str, absent: set[str]) -> Any:
+    """NumPy's object of a name with points, or None. A module that NumPy imports on demand is not imported, but added to `absent`."""
+    first, *parts = name.split(".")
+    if parts and first not in np.__dict__:
+        absent.add(f"numpy.{first}")
+        return None
+    return functools.reduce(lambda found, part: getattr(found, part, None), parts, getattr(np, first, None))
 
 
 def load() -> set[str]:
     """Fill the tables and pass them to the C module. Returns the modules that NumPy has not imported; after it has, another call adds
     their functions.
     """
-    absent = {module for module in ON_DEMAND if module not in sys.modules}
-    for module in (*MODULES, *(ON_DEMAND[m] for m in ON_DEMAND.keys() - absent)):
-        importlib.import_module(f"{__package__}.{module}")
+    absent: set[str] = set()
+    for module, names in MODULES.items():
+        for name in names.split():
+            if name.startswith("."):
+                methods.setdefault(name[1:], Row(name[1:], module))
+            elif (found := find(name, absent)) is not None:
+                functions_by_id.setdefault(id(found), Row(found, module))
     composites = importlib.import_module(f"{__package__}.composites")
     for name in (*FOLLOWED, *composites.WRITTEN):
-        if (module := f"numpy.{name}".rpartition(".")[0]) not in sys.modules:
-            absent.add(module)
-            continue
-        found: Any = np
-        for part in name.split("."):
-            found = getattr(found, part, None)
+        found = find(name, absent)
         source = composites.WRITTEN.get(name) or getattr(found, "_implementation", found)
         if found is not None and hasattr(source, "__code__"):
-            row = functions_by_id.setdefault(id(found), Row(found, None, creates=True))
+            row = functions_by_id.get(id(found)) or Row(found, "").fill(None, creates=True)
             row.follow = source
+            functions_by_id[id(found)] = row
     for row in list(functions_by_id.values()):  # NumPy's own code calls the functions that it wraps
         inner = getattr(row.function, "_implementation", None)
         if type(inner) is type(len):
@@ -562,7 +550,7 @@ def load() -> set[str]:
         return run
 
     _core.set_surface(
-        {r.function: guarded(r.call) for r in functions_by_id.values() if r.handler is not None},
+        {r.function: guarded(r.call) for r in functions_by_id.values() if r.module},
         {name: guarded(r.method) for name, r in methods.items()},
     )
     return absent

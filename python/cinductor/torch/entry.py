@@ -18,11 +18,12 @@ from torch._dynamo import disable
 from torch._dynamo.convert_frame import compile_lock
 from torch._dynamo.exc import TorchDynamoException, exceptions_allowed_to_be_fallback
 from torch._dynamo.utils import counters, flatten_graph_inputs
-from torch._functorch._aot_autograd import graph_compile
+from torch._functorch._aot_autograd import autograd_cache, graph_compile
 from torch._functorch._aot_autograd.schemas import SerializableAOTDispatchCompiler
 from torch._functorch.aot_autograd import aot_module_simplified
 from torch._functorch.partitioners import min_cut_rematerialization_partition
 from torch._inductor import codecache
+from torch._library.triton import triton_ops_to_kernels
 from torch.autograd import forward_ad
 from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 from torch.utils._pytree import tree_leaves
@@ -145,11 +146,20 @@ class EagerGraph:
 def key_without_inductor() -> Iterator[None]:
     """AOTAutograd's cache computes its keys without Inductor's part of them.
 
-    For that part torch imports Inductor's code generators, which takes seconds. Dynamo's lock keeps other threads from compiling
+    For that part torch imports Inductor's code generators, which takes seconds; where Triton is installed, also for the sources of
+    its kernels, although few programs have an op with such a kernel. Dynamo's lock keeps other threads from compiling
     meanwhile, and two callers of the backend from restoring each other's function.
     """
-    with compile_lock, patch.object(codecache.FxGraphHashDetails, "__init__", describe_graph):
+    of_triton = patch.object(autograd_cache.AOTAutogradCacheDetails, "get_triton_source_codes_from_gm", no_sources)
+    with compile_lock, patch.object(codecache.FxGraphHashDetails, "__init__", describe_graph), contextlib.ExitStack() as stack:
+        if not triton_ops_to_kernels:
+            stack.enter_context(of_triton)
         yield
+
+
+def no_sources(*_: Any) -> list[str]:
+    """The sources of the Triton kernels of a graph, in a process that has registered none."""
+    return []
 
 
 def no_donated_buffers(*_: Any) -> list[int]:

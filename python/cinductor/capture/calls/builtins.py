@@ -51,9 +51,7 @@ from ..objects import (
     is_tuple,
 )
 from ..records import record_print
-from . import collectives as collectives  # registers its part of the table
-from . import iterables as iterables  # registers its part
-from . import numbers as numbers  # registers its part
+from . import late_rows as late_rows  # registers its part of the table
 from .calls import (
     LATE,
     TABLE,
@@ -188,9 +186,16 @@ def _hasattr(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
 
 @understands(copy.copy, copy.deepcopy)
 def _copy(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
-    if type(args[0]) is Traced and args[0].kind == "array":
-        return dispatch(scope, args[0].copy, ("K",), {})  # type: ignore[attr-defined]
+    value, cls = args[0], type(args[0])
+    if cls is Traced and value.kind == "array":
+        return dispatch(scope, value.copy, ("K",), {})
+    if cls in COPIED_AS_THEY_ARE or (cls is Traced and value.kind == "python"):
+        return value
     return call_unknown(scope, f, args, kwargs)
+
+
+# Classes whose objects `copy` returns as they are.
+COPIED_AS_THEY_ARE = frozenset({type(None), bool, int, float, complex, str, bytes, types.FunctionType, types.BuiltinFunctionType})
 
 
 @understands(functools.partial, types.SimpleNamespace, types.MethodType, super, object)
@@ -333,7 +338,7 @@ def _promotion(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
 def _broadcast(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     args = tuple(scope.stage.lift_nested(a) for a in args)
     if holds_traced(args) and not kwargs:
-        return scope.stage.effects.hollow_broadcast(args)
+        return scope.stage.effects.broadcast_without_contents(args)
     return f(*args, **kwargs)
 
 
@@ -369,7 +374,7 @@ def install_surface() -> None:
 
 
 install_surface()
-enter_families()
+enter_families(frozenset(TABLE))
 
 
 # --- `value in members` with traced values ---

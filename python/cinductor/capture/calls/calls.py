@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import enum
 import functools
+import importlib
 import sys
 import types
 from collections.abc import Callable
@@ -68,7 +69,8 @@ Handler = Callable[["Hooks", Any, tuple[Any, ...], dict[str, Any]], Any]
 TABLE: dict[int, tuple[Any, Handler]] = {}  # id of the callee -> the callee, its handler
 FAMILIES: list[tuple[Any, Handler]] = []
 # For modules that are imported on demand, before which their functions cannot be called: what enters the rows.
-LATE: dict[str, list[Callable[[], None]]] = {}
+LATE: dict[str, list[Callable[[], object]]] = {}
+UNREAD: dict[int, str] = {}  # id of the callee -> the module of this package that enters its row
 
 
 def understands(*functions: Any) -> Callable[[Handler], Handler]:
@@ -112,19 +114,33 @@ def enter_late() -> None:
             enter()
 
 
+def understood_by(module: str, *functions: Any) -> None:
+    """Register functions whose handlers are in a module of this package that the first call of one of them imports."""
+    for f in functions:
+        enter_row(id(f), f, read_handler)
+        UNREAD[id(f)] = module
+
+
+def read_handler(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Import the module that has the handler, which then takes the call."""
+    importlib.import_module(f"{__package__}.{UNREAD[id(f)]}")
+    enter_families(frozenset(key for key in TABLE if TABLE[key][1] is not read_handler))
+    return TABLE[id(f)][1](scope, f, args, kwargs)
+
+
 def enter_row(key: int, f: Any, handler: Handler) -> None:
-    """A function has one row, whatever the order of registration."""
-    if key in TABLE:
+    """A function has one row, whatever the order of registration. A late module enters its rows again if an exception ended its import."""
+    if key in TABLE and UNREAD.get(key) != handler.__module__.rpartition(".")[2]:
         raise AssertionError(f"two rows for {f!r}: {TABLE[key][1].__name__}, {handler.__name__}")
     TABLE[key] = (f, handler)
 
 
-def enter_families() -> None:
-    """Called after all functions with their own rows are registered."""
-    own = frozenset(TABLE)
+def enter_families(own: frozenset[int]) -> None:
+    """Called after all functions with their own rows are registered: `own`."""
     for f, handler in FAMILIES:
         if id(f) not in own:
             enter_row(id(f), f, handler)
+    FAMILIES.clear()
 
 
 METHODS = frozenset({types.BuiltinMethodType, types.MethodType})

@@ -10,7 +10,7 @@ import numpy as np
 from ... import _core
 from ...numpy.surface import NotCaptured, array
 from ..objects import Traced, holds_traced
-from .calls import dispatch, understands_late
+from .calls import dispatch, understands
 from .functions import call_unknown
 
 if TYPE_CHECKING:
@@ -27,14 +27,14 @@ def guard_member(scope: Hooks) -> None:
         sources.check(sources.source("made", identity, -1), "equals", identity())
 
 
-@understands_late(MODULE, "axis_index", "axis_size")
+@understands(*(getattr(sys.modules[MODULE], name) for name in ("axis_index", "axis_size")))
 def call_position(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A number: the program is compiled for one member of the mesh."""
     guard_member(scope)
     return f(*args, **kwargs)
 
 
-@understands_late(MODULE, "all_reduce", "stack_members", "reduce_own", "broadcast", "send_recv")
+@understands(*(getattr(sys.modules[MODULE], name) for name in ("all_reduce", "stack_members", "reduce_own", "broadcast", "send_recv")))
 def call_collective(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A node of the graph. If that is impossible the function is called, so that it raises its own exception."""
     named = {"x": args[0], **kwargs} if args else dict(kwargs)

@@ -24,7 +24,6 @@ from ..objects import CONTAINER_TYPES, FREE_TYPES, VIEWS_OF_DICTS, Traced
 from .calls import dispatch, understands, understands_family
 from .consumers import FEW, line_of
 from .functions import call_pure, call_unknown
-from .numpy_calls import understands_method
 
 if TYPE_CHECKING:
     from ..kinds import Hooks
@@ -445,7 +444,6 @@ def factorial(n: Numbers, value: Any) -> Any:
     return n.python(n.tracer.gather(n.scope.stage.constant(table), [0], [place]))
 
 
-@understands_method("bit_length")
 def bit_length(scope: Hooks, value: Any, args: Any) -> Any:
     """int.bit_length of an int that is an exact float."""
     n = Numbers(scope)
@@ -454,7 +452,6 @@ def bit_length(scope: Hooks, value: Any, args: Any) -> Any:
     return n.python(n.tracer.cast(n.frexp_exponent(n.real(size)), INT64))
 
 
-@understands_method("bit_count")
 def bit_count(scope: Hooks, value: Any, args: Any) -> Any:
     """int.bit_count"""
     n = Numbers(scope)
@@ -464,7 +461,6 @@ def bit_count(scope: Hooks, value: Any, args: Any) -> Any:
 # --- floats ---------------------------------------------------------------------------------------
 
 
-@understands_method("is_integer")
 def is_integer(scope: Hooks, value: Any, args: Any) -> Any:
     """float.is_integer"""
     n = Numbers(scope)

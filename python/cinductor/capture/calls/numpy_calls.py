@@ -38,16 +38,6 @@ NUMBER_METHODS: dict[str, Any] = {}  # methods that Python's numbers have and ar
 ufunc = np.ufunc
 
 
-def understands_method(name: str) -> Callable[[Any], Any]:
-    """Register a method of Python's numbers; it is called with the scope, a traced number and arguments."""
-
-    def enter(handler: Any) -> Any:
-        NUMBER_METHODS[name] = handler
-        return handler
-
-    return enter
-
-
 WARN_OF_THREE = (np.minimum, np.maximum)  # NumPy warns in each call of a third positional argument
 
 
@@ -324,7 +314,7 @@ def call_vectorized(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[st
 
 def call_ufunc_at(scope: Hooks, f: Any, args: tuple[Any, ...]) -> Any:
     """np.add.at and similar methods."""
-    row = surface.Row(f, lambda t, *given: ufunc_at(t, f.__self__, *given))
+    row = surface.Row(f, "").fill(lambda t, *given: ufunc_at(t, f.__self__, *given))
     try:
         return row.call(scope.stage.tracer, args, {})
     except surface.NotCaptured as error:

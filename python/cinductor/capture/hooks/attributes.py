@@ -14,6 +14,7 @@ from ...base.float_warnings import quietened
 from ...numpy.elementwise import set_part
 from ...numpy.surface import NotCaptured
 from ..objects import FLAGS, Traced, attributes_of, bound_method, is_slot_of
+from ..sources import function_of
 from ..stage import fall_back_for_flags, in_users_stead
 from .reads import Reads
 
@@ -47,8 +48,8 @@ class Attributes(Reads):
         if cls is FLAGS:
             return setattr(self.fall_back_for_flags(value), name, item)
         found, setter = (stage.sources.class_attr(cls, key) for key in (name, "__setattr__"))
-        if type(found) is property and type(found.fset) is types.FunctionType and type(setter) is types.WrapperDescriptorType:
-            self.call_method(found.fset, value, item)
+        if type(found) is property and type(function_of(found.fset)) is types.FunctionType and type(setter) is types.WrapperDescriptorType:
+            self.call_method(function_of(found.fset), value, item)
             return None
         if setter in PLAIN_SETTERS and self._is_own(value, name):
             return self._set_plainly(name, item, value)
@@ -129,8 +130,8 @@ class Attributes(Reads):
 
     def _del_attr(self, name: str, value: Any) -> None:
         found, deleter = (self.stage.sources.class_attr(type(value), key) for key in (name, "__delattr__"))
-        if type(found) is property and type(found.fdel) is types.FunctionType and type(deleter) is types.WrapperDescriptorType:
-            self.call_method(found.fdel, value)
+        if type(found) is property and type(function_of(found.fdel)) is types.FunctionType and type(deleter) is types.WrapperDescriptorType:
+            self.call_method(function_of(found.fdel), value)
             return
         is_slot = is_slot_of(type(value), found)
         is_plain = is_slot or not self.stage.sources.defines(type(found), "__delete__")

@@ -358,7 +358,7 @@ class TracedControl(PlainControl):
     def compare(self, relation: Any, a: Any, b: Any, is_open: bool = True) -> Any:
         """A comparison. If is_open, a comparison of sizes is left to the program."""
         a, b = (operands.use(self.stage, v) if type(v) in SHOWN else v for v in (a, b))
-        found = operands.compared(self.stage, relation, a, b)
+        found = operands.compared(self, relation, a, b)
         if found is not NotImplemented:
             return found
         if type(a) is tuple and type(b) is tuple and holds_traced((a, b)):

@@ -47,6 +47,7 @@ from ..objects import (
     is_plain_getter,
     is_standard,
 )
+from ..sources import function_of
 
 if TYPE_CHECKING:
     from ..stage import Stage
@@ -101,7 +102,7 @@ class Reads(Hooks):
             return stage.materialise(value).base, OPAQUE
         elif name == "flags":
             if not stage.regions.is_carried_by_value(value):
-                return stage.effects.hollow_flags(value), OWN
+                return stage.effects.flags_without_contents(value), OWN
             stage.effects.abandon("reads flags of an array that may be one of several")
             return stage.materialise(value).flags, OWN
         elif name == "flat" and value.kind == "array":
@@ -206,7 +207,7 @@ class Reads(Hooks):
         sources, kind = self.stage.sources, type(found)
         if not is_mutable(cls):
             return getattr(cls, name), FIXED
-        if kind is classmethod and type(found.__func__) is FUNCTION:
+        if kind is classmethod and type(function_of(found.__func__)) is FUNCTION:
             where = sources.source("attr", sources.source_of_class(cls), name)
             sources.check_once(sources.source("attr", where, "__func__"), "is", found.__func__)
             return getattr(cls, name), FIXED
@@ -303,11 +304,12 @@ class Reads(Hooks):
         return self._at(value, name, item)
 
     def _bound_function(self, value: Any, name: str, found: Any) -> Read:
-        self._guard_method(value, name, found)
-        return getattr(value, name), FIXED
+        method = getattr(value, name)
+        self._guard_method(value, name, method.__func__)
+        return method, FIXED
 
     def _bound_class_method(self, value: Any, name: str, found: Any) -> Read:
-        if type(found.__func__) is not FUNCTION:
+        if type(function_of(found.__func__)) is not FUNCTION:
             return self._unknown(value, name, "classmethod")
         self._guard_method(value, name, found.__func__)
         return getattr(value, name), FIXED
@@ -320,15 +322,17 @@ class Reads(Hooks):
         inner = OF_MEMBERS.get(found.fget)
         if inner is not None:
             return self.read(value, inner)
-        if type(found.fget) is not FUNCTION:
+        getter = function_of(found.fget)
+        if type(getter) is not FUNCTION:
             return self._unknown(value, name, type(found).__name__)
-        return self.call_method(found.fget, value), OWN
+        return self.call_method(getter, value), OWN
 
     def _bound_cached(self, value: Any, name: str, found: Any) -> Read:
-        if type(found.func) is not FUNCTION:
+        getter = function_of(found.func)
+        if type(getter) is not FUNCTION:
             return self._unknown(value, name, "cached_property")
         self._guard_unset(value, name)
-        made = self.call_method(found.func, value)
+        made = self.call_method(getter, value)
         self._set_attr(found.attrname, made, value)
         return made, OWN
 
@@ -350,12 +354,12 @@ class Reads(Hooks):
         kind = type(found)
         if kind in (FUNCTION, *METHOD_KINDS):
             return getattr(value, name), FIXED
-        if kind is classmethod and type(found.__func__) is FUNCTION:
+        if kind is classmethod and type(function_of(found.__func__)) is FUNCTION:
             return getattr(value, name), FIXED
         if kind is staticmethod:
             return found.__func__, FIXED
-        if kind is property and owner is not start and type(found.fget) is FUNCTION:
-            return self.call_method(found.fget, owner), OWN
+        if kind is property and owner is not start and type(function_of(found.fget)) is FUNCTION:
+            return self.call_method(function_of(found.fget), owner), OWN
         if stage.sources.class_attr(kind, "__get__") is MISSING:
             return found, FIXED
         return self._unknown(value, name, kind.__name__)

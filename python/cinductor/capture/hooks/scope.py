@@ -20,11 +20,10 @@ from ...base.class_lookup import is_a, module_of
 from ...base.signals import Raised, Signal, comes_from_within, names_traced, reword
 from ...numpy import list_sources
 from .. import operands, special_methods
+from ..calls import consumers, numbers
 from ..calls.builtins import PATTERNS, contains
 from ..calls.calls import dispatch
-from ..calls.consumers import of_numbers
 from ..calls.functions import DEBUGGERS
-from ..calls.numbers import sum_and_carry, sum_of
 from ..containers import ROWS
 from ..control import list_buffer
 from ..control.mappings import is_open_key, want_mapping
@@ -123,11 +122,11 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
 
     def sum_and_carry(self, total: Any, carry: Any, item: Any) -> tuple[Any, Any]:
         """Add one item to a compensated sum."""
-        return sum_and_carry(self, total, carry, item)
+        return numbers.sum_and_carry(self, total, carry, item)
 
     def sum_of(self, total: Any, carry: Any) -> Any:
         """The value of a compensated sum."""
-        return sum_of(self, total, carry)
+        return numbers.sum_of(self, total, carry)
 
     def _global(self, where: dict[str, Any], cache: dict[str, Any], name: str, value: Any) -> Any:
         stage = self.stage
@@ -218,7 +217,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
         if is_bool(value) and sys.version_info >= (3, 12):
             self.stage.effects.stop("~ of a bool, of which Python warns")
             return self.stage.materialise(value)
-        return self.use(value)
+        return self.operand(value)
 
     def operand(self, value: Any) -> Any:
         """An operand of an arithmetic operator: sequences are joined, not read."""
@@ -227,13 +226,17 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
             return value
         if cls in CONTAINER_TYPES:
             return self.stage.lifting.operand(value)
-        return operands.operand(self.stage, value)
+        return operands.operand(self, value)
+
+    def read_operand(self, value: Any) -> Any:
+        """An operand that Python reads: of a comparison, or the right one of an in-place operator."""
+        return value if type(value) in FREE_TYPES else operands.operand(self, value)
 
     def modulo(self, a: Any, b: Any) -> Any:
         """a % b, which is formatting if a is a text."""
         if is_a(a, str | bytes | bytearray):
             b = self.operand(b)
-            return a % self.use(b.value if type(b) is operands.Hooked else b)
+            return a % self.use(operands.real(b))
         return self.operand(a) % self.operand(b)
 
     def repeat(self, a: Any, b: Any) -> Any:
@@ -308,6 +311,8 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
         """value op= other, for the in-place operator of that name."""
         stage, cls = self.stage, type(value)
         op: Callable[[Any, Any], Any] = getattr(operator, name)
+        if type(other) is operands.Hooked:
+            return operands.in_place(self, name, other.cls, value, other.value)
         if cls is np.ndarray:
             value = stage.lift_array(value)
             cls = type(value)
@@ -325,16 +330,14 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
             if type(other) is Traced or is_a(other, np.generic):  # Python tries its operator first
                 return op(self.operand(value), other)
             other = list(self.star(other))
-        if stage.sources.source_of(value) is not None and stage.sources.defines(cls, f"__{name}__"):
+        method = stage.sources.class_attr(cls, f"__{name}__")
+        if stage.sources.source_of(value) is not None and method is not MISSING and type(method) is not types.FunctionType:
             stage.change(value, f"changes a {cls.__name__} in place")
             return op(value, stage.materialise(other))
         if cls in ROWS:
             stage.state.before_change(value)
         hooked = None if cls is list else operands.hook_of(stage, value)
-        if hooked is not None:
-            stage.effects.stop(f"an operator of class {hooked.__name__}")
-            return self.lifted_once(op(stage.materialise(value), stage.materialise(other)))
-        return op(value, other)
+        return op(value, other) if hooked is None else operands.in_place(self, name, hooked, value, other)
 
     def waits(self, value: Any) -> Any:
         """The value, an operand that waits while a later one runs code. Python may run the rest since this method was
@@ -446,7 +449,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
                 if source is not None and grown.has_sources:
                     return dispatch(self, source, args[1:], kwargs)
             elif not grown.may_look:
-                found = of_numbers(self, args[0], grown)
+                found = consumers.of_numbers(self, args[0], grown)
                 return grown.call(args[0]) if found is None else found
             else:
                 grown.materialise()
@@ -476,7 +479,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
 SOURCES = {id(f): source for f, source in list_sources.FUNCTIONS.items()}
 # Operations of rewritten code, except those that inspect the calling frame or have no result.
 BAILING = """
-    name free local use operand repeat joined members contains test augment context mapping iter
+    name free local use operand read_operand repeat joined members contains test augment context mapping iter
     star key iter_unpacked unpack attr item call call_method late_text printed slice import_module import_name lt le gt ge eq ne bound for_
     while_ if_ bool_begin then not_ truth is_bool is_one holds
     _get_global _set_global _del_global _get_free _set_free _del_free
@@ -513,7 +516,7 @@ class PlainScope(Scope):
     def free(self, name: str, value: Any) -> Any:
         return value
 
-    truth = local = use = operand = members = test = mapping = iter = star = context = staticmethod(
+    truth = local = use = operand = read_operand = members = test = mapping = iter = star = context = staticmethod(
         lambda value: value
     )
     key = born = waits = truth
@@ -526,7 +529,7 @@ class PlainScope(Scope):
     late_text = staticmethod(formatted)
     printed = staticmethod(lambda f, /, *args, **kwargs: f(*map(at_once, args), **kwargs))
     iter_unpacked = unpack = staticmethod(lambda value, shape: value)
-    augment = staticmethod(lambda name, value, other: getattr(operator, name)(value, other))
+    augment = staticmethod(lambda name, value, other: getattr(operator, name)(value, operands.real(other)))
     decorator = staticmethod(lambda value: value)
     for_, while_, if_ = PlainControl.for_, PlainControl.while_, PlainControl.if_
     bool_begin = staticmethod(lambda value, is_and: value)

@@ -384,7 +384,7 @@ class Expressions(Asking):
         if isinstance(node.op, ast.Invert) and not isinstance(node.operand, ast.Constant):
             node.operand = self.ask(node, "inverted", self.visit(node.operand))
         elif not isinstance(node.op, ast.Not):
-            node.operand = self._use(node.operand)
+            node.operand = self._use(node.operand, "operand")
         elif may_be_traced(node.operand):
             return self.ask(node, "not_", self._decided(node.operand))
         else:
@@ -400,7 +400,7 @@ class Expressions(Asking):
                 return self._chain(node, node.left, 0)
         if len(node.ops) == 1:
             return self._compare(node, node.left, node.ops[0], node.comparators[0])
-        node.left = self._use(node.left)
+        node.left = self._use(node.left, "read_operand")
         node.comparators = [
             self._compared(c, op) for op, c in zip(node.ops, node.comparators, strict=True)
         ]
@@ -430,7 +430,7 @@ class Expressions(Asking):
         if method is not None and not any(isinstance(v, ast.Constant) for v in (left, right)):
             name = self.text(node, method)
             return self.ask(node, "decide", name, self.visit(left), self.visit(right))
-        left = self._use(left)
+        left = self._use(left, "use" if isinstance(op, ast.In | ast.NotIn) else "read_operand")
         if isinstance(op, ast.In | ast.NotIn) and not is_text(left):
             found = self.ask(node, "contains", left, self.visit(right))
             return found if isinstance(op, ast.In) else self.ask(node, "not_", found)
@@ -446,7 +446,7 @@ class Expressions(Asking):
         return self.with_regions and self.decisive == 0 and not any(known) and not is_told
 
     def _compared(self, node: ast.expr, op: ast.cmpop) -> ast.expr:
-        return self._use(node, "members" if isinstance(op, ast.In | ast.NotIn) else "use")
+        return self._use(node, "members" if isinstance(op, ast.In | ast.NotIn) else "read_operand")
 
     def _is_stable(self, node: ast.expr) -> bool:
         """True if an operand may be written twice, because nothing can change it between the loads."""

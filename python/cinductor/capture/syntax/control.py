@@ -142,7 +142,7 @@ class Statements(Expressions):
 
     def visit_AugAssign(self, node: ast.AugAssign) -> ast.stmt:
         name = self.text(node, OPERATORS[type(node.op)])
-        value = self._use(node.value)
+        value = self._use(node.value, "read_operand")
         target = self.visit(node.target)
         load: ast.expr
         if isinstance(target, ast.Name):

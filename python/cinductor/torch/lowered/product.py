@@ -40,10 +40,10 @@ def matrix(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
 
 
 def added(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
-    """addmm, baddbmm: beta * self + alpha * product; beta 0 leaves self out, whatever it contains."""
+    """addmm, baddbmm, addmv: beta * self + alpha * product; beta 0 leaves self out, whatever it contains."""
     out = meta(node)
     first, a, b = factors(emitter, node.args, out.dtype)
-    made, beta, alpha = product(emitter, a, b), argument(node, "beta"), argument(node, "alpha")
+    made, beta, alpha = (product if len(b.sizes) > 1 else by_vector)(emitter, a, b), argument(node, "beta"), argument(node, "alpha")
     made = made if alpha == 1 else emitter.apply("multiply", [made, emitter.value(alpha, made.dtype)])
     if beta != 0:
         first = first if beta == 1 else emitter.apply("multiply", [first, emitter.value(beta, made.dtype)])
@@ -53,8 +53,13 @@ def added(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
 
 def vector(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
     """mv, dot: kernels of any size, because each element is read once."""
-    a, b = factors(emitter, node.args, meta(node).dtype)
-    return emitter.cast(emitter.fold("sum", emitter.apply("multiply", [a, b]), [len(a.sizes) - 1], False), meta(node).dtype)
+    made = by_vector(emitter, *factors(emitter, node.args, meta(node).dtype))
+    return emitter.cast(made, meta(node).dtype)
+
+
+def by_vector(emitter: Emitter, a: GraphValue, b: GraphValue) -> GraphValue:
+    """The product of a matrix or a vector and a vector."""
+    return emitter.fold("sum", emitter.apply("multiply", [a, b]), [len(a.sizes) - 1], False)
 
 
 def factors(emitter: Emitter, given: Iterable[Any], dtype: torch.dtype) -> list[GraphValue]:

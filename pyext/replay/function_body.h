@@ -1,6 +1,6 @@
 /* The Python function that a callable runs; its code and defaults may be assigned. */
-#ifndef CX_BODY_H
-#define CX_BODY_H
+#ifndef CX_FUNCTION_BODY_H
+#define CX_FUNCTION_BODY_H
 
 #include "replay/signature.h"
 

@@ -1,6 +1,6 @@
 /* Calls that a dispatcher runs: the function split at its breaks, with compiled pieces between
  * (capture/pieces/driver.py). It is compared with the original function as a program is. */
-#include "replay/driven.h"
+#include "replay/split_calls.h"
 
 static int
 known(const CxDriven *d)

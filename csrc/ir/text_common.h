@@ -1,6 +1,6 @@
 /* Text forms: printers and readers of a level share one description of its text. */
-#ifndef CI_IR_FORM_H
-#define CI_IR_FORM_H
+#ifndef CI_IR_TEXT_COMMON_H
+#define CI_IR_TEXT_COMMON_H
 
 #include "base/map.h"
 #include "ir/graph.h"

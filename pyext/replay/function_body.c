@@ -1,6 +1,6 @@
 /* The code, defaults and keyword defaults of the function that a compiled function runs. They
  * may be assigned, so they are compared before each call. */
-#include "replay/body.h"
+#include "replay/function_body.h"
 
 PyObject *
 cx_python_function(PyObject *fn)

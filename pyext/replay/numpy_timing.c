@@ -8,7 +8,7 @@
  * there is a trial for each size class, because a small call says nothing about a large one. Other
  * load may decide a trial, so the 64th and the 1,024th call after it begin another, in which the
  * loser is timed first by what is known. They do not if a long program took many times as long. */
-#include "replay/trial.h"
+#include "replay/numpy_timing.h"
 
 #include <math.h>
 

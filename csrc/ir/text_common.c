@@ -1,6 +1,6 @@
 /* Text that one description prints and reads. Invariant: what a reader accepts is what a printer adds,
  * but for blanks. */
-#include "ir/form.h"
+#include "ir/text_common.h"
 
 #include <inttypes.h>
 #include <string.h>

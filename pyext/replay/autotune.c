@@ -8,7 +8,7 @@
  * default plan runs. Calls that overlap with another thread's are not timed, nor calls that a
  * check ends; if this continues, the default plan wins. With varying sizes there is a trial for
  * each size class. */
-#include "replay/race.h"
+#include "replay/autotune.h"
 
 #include <stdlib.h>
 

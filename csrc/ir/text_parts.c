@@ -1,6 +1,6 @@
 /* The parts of texts that levels share: expressions, types, places, ranges, symbols. Invariant: they read
  * back to the same value, whatever characters a user's path or name has in it. */
-#include "ir/form.h"
+#include "ir/text_common.h"
 
 #include "ir/layout.h"
 

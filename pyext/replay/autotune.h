@@ -1,9 +1,9 @@
 /* Finds the fastest plan of a program by timing the user's calls. */
-#ifndef CX_RACE_H
-#define CX_RACE_H
+#ifndef CX_AUTOTUNE_H
+#define CX_AUTOTUNE_H
 
 #include "program/program.h"
-#include "replay/trial.h"
+#include "replay/numpy_timing.h"
 
 typedef struct CxRace CxRace;
 

@@ -1,6 +1,6 @@
 /* Decides whether a compiled call is faster than NumPy. */
-#ifndef CX_TRIAL_H
-#define CX_TRIAL_H
+#ifndef CX_NUMPY_TIMING_H
+#define CX_NUMPY_TIMING_H
 
 #include "program/program.h"
 

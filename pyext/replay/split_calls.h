@@ -1,9 +1,9 @@
 /* Calls that a function's dispatcher runs, recognised without Python code. */
-#ifndef CX_DRIVEN_H
-#define CX_DRIVEN_H
+#ifndef CX_SPLIT_CALLS_H
+#define CX_SPLIT_CALLS_H
 
 #include "replay/kind.h"
-#include "replay/trial.h"
+#include "replay/numpy_timing.h"
 
 /* Calls of one kind, and the comparison of the dispatcher with NumPy by size class. */
 typedef struct CxDrivenKind {

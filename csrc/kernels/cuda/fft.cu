@@ -1,0 +1,45 @@
+/* Rows before and after cuFFT. S: a part. IS_REAL: elements of the operand are real. TAKES_REAL, GIVES_REAL: elements that
+ * the transform takes and gives are. */
+#include "kernels/cuda/rows.cuh"
+
+struct C {
+    S re, im;
+};
+#if IS_REAL
+typedef S T;
+#else
+typedef C T;
+#endif
+#if TAKES_REAL
+typedef S A;
+#else
+typedef C A;
+#endif
+#if IS_REAL && !TAKES_REAL
+static __device__ A enter(T x) { return C{x, 0}; }
+#else
+static __device__ A enter(T x) { return x; }
+#endif
+#if GIVES_REAL
+typedef S B;
+static __device__ B scale(B x, S f) { return x*f; }
+#else
+typedef C B;
+static __device__ B scale(B x, S f) { return C{x.re*f, x.im*f}; }
+#endif
+
+extern "C" __global__ void __launch_bounds__(256)
+kpack(const T *x, A *y, const Rows r, const L first)
+{
+    const L row = first + blockIdx.y, i = blockIdx.x*256LL + threadIdx.x;
+    if (i < r.length)
+        y[row*r.length + i] = enter(x[start(r, row) + i*r.step]);
+}
+
+extern "C" __global__ void __launch_bounds__(256)
+kscale(const B *x, B *y, const Rows r, const S factor, const L first)
+{
+    const L row = first + blockIdx.y, i = blockIdx.x*256LL + threadIdx.x;
+    if (i < r.length)
+        y[start(r, row) + i*r.step] = scale(x[row*r.length + i], factor);
+}
