@@ -254,7 +254,7 @@ add_part(CiBlocks *s)
     int kept = (int)CI_CHOOSE(&r->b, kept_bytes) / s->lanes;
     r->is_near = !r->b.proc->is_finish && ci_near_helps(r->fold);
     s->near = r->is_near                 ? kept / ci_dtype_size(r->fold->into[0]->dtype)
-              : ci_fold_gathers(r->fold) ? kept / widest_element(r->fold)
+              : ci_stmts_gather(&r->fold->body) ? kept / widest_element(r->fold)
                                          : 1;
     s->near = s->near < 1 ? 1 : s->near;
     ci_near_alloc_accumulators(r, s->lanes);

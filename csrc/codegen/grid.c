@@ -11,6 +11,7 @@
 
 #include "codegen/independence.h"
 #include "codegen/instantiate.h"
+#include "codegen/reducer.h"
 #include "analysis/occupancy.h"
 
 #include <string.h>
@@ -211,6 +212,37 @@ make_segments(CiBuild *b, const CiDomain *points)
     ci_build_leave(b, outside);
 }
 
+/* Groups of points of each thread, at the distance of a block's threads. A thread that loads an element at an
+ * index from memory waits twice, so it has several such loads under way. */
+static int
+rounds_of(const CiBuild *b, const CiDomain *points, const CiExpr *count)
+{
+    int64_t rounds = CI_CHOOSE(b, gather_rounds), threads = b->machine->threads;
+    const CiExpr *part = ci_expr_const(b->sym, rounds * threads);
+    bool has_rounds = ci_stmts_gather(&points->body) && !ci_stmts_have(&points->body, is_other) &&
+                      count->low / rounds >= ci_occupancy_threads(b->machine) &&
+                      ci_sym_known_multiple_of(b->sym, count, part);
+    return has_rounds ? (int)rounds : 1;
+}
+
+static void
+make_rounds(CiBuild *b, const CiDomain *points, const CiExpr *count, int lanes, int rounds)
+{
+    CiSym *sym = b->sym;
+    const CiExpr *to[CI_MAX_FOLD_AXES], *threads = ci_expr_const(sym, b->machine->threads),
+                                        *part = ci_expr_const(sym, (int64_t)rounds * b->machine->threads);
+    CiStmt *blocks = ci_build_for(b, "b", ci_expr_floordiv(sym, count, part), CI_RUN_grid);
+    ci_build_enter(b, &blocks->body);
+    CiStmt *thread = ci_build_for(b, "t", threads, CI_RUN_thread);
+    ci_build_enter(b, &thread->body);
+    CiStmt *each = ci_build_for(b, "r", ci_expr_const(sym, rounds), CI_RUN_unroll);
+    ci_build_enter(b, &each->body);
+    const CiExpr *first = ci_expr_add(sym, ci_expr_mul(sym, blocks->vars[0], part), thread->vars[0]),
+                 *number = ci_expr_add(sym, first, ci_expr_mul(sym, each->vars[0], threads));
+    ci_domain_decode(b, points, ci_build_bind(b, ci_build_index(b, number), count), lanes, to);
+    ci_domain_add(b, points, to, lanes);
+}
+
 static bool
 has_inside(const CiStmt *stmt)
 {
@@ -235,6 +267,11 @@ make_threads(CiBuild *b, CiDomain *points)
                  *count = is_whole
                               ? ci_domain_count(sym, points, lanes)
                               : ci_expr_ceildiv(sym, points->extents[0], ci_expr_const(sym, lanes));
+    int rounds = is_whole && points->count ? rounds_of(b, points, count) : 1;
+    if (rounds > 1) {
+        make_rounds(b, points, count, lanes, rounds);
+        return;
+    }
     CiStmt *blocks = ci_build_for(b, "b", ci_expr_ceildiv(sym, count, threads), CI_RUN_grid);
     ci_build_enter(b, &blocks->body);
     CiStmt *thread = ci_build_for(b, "t", threads, CI_RUN_thread);

@@ -16,10 +16,10 @@ ci_near_helps(const CiStmt *fold)
 }
 
 bool
-ci_fold_gathers(const CiStmt *fold)
+ci_stmts_gather(const CiStmts *stmts)
 {
     bool has_loaded = false;
-    for (const CiStmt *stmt = fold->body.first; stmt; stmt = stmt->next) {
+    for (const CiStmt *stmt = stmts->first; stmt; stmt = stmt->next) {
         if (stmt->kind == CI_STMT_let && stmt->op == CI_OP_bind && has_loaded)
             return true;
         has_loaded |= stmt->kind == CI_STMT_let && stmt->op == CI_OP_load;

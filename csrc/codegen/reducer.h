@@ -77,8 +77,8 @@ typedef struct CiRegisterRow {
     int count, lanes;
 } CiRegisterRow;
 bool ci_near_helps(const CiStmt *fold);
-/* True if an iteration loads an element at an index that it has loaded before. */
-bool ci_fold_gathers(const CiStmt *fold);
+/* True if statements load an element at an index that they have loaded before. */
+bool ci_stmts_gather(const CiStmts *stmts);
 int ci_register_lanes(const CiReducer *r, CiOp fold, int lanes);
 void ci_near_alloc_accumulators(CiReducer *r, int lanes);
 void ci_reduce_registers(CiReducer *r, const CiRegisterRow *near, const CiExpr *row);

@@ -529,7 +529,7 @@ ci_split_blocks(CiBuild *b)
         return;
     const CiExpr *length = length_of(&s, fold);
     int64_t parts = count_parts(&s, points),
-            unit = CI_CHOOSE(b, part_rounds) * b->machine->threads * (ci_fold_gathers(fold) ? 1 : 4);
+            unit = CI_CHOOSE(b, part_rounds) * b->machine->threads * (ci_stmts_gather(&fold->body) ? 1 : 4);
     if (parts < 2)
         return;
     s.parts = ci_expr_const(sym, parts);

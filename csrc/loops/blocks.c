@@ -58,3 +58,33 @@ ci_remove_item(CiItems *items, int at)
         items->items[k - 1] = items->items[k];
     items->count--;
 }
+
+static const CiExpr *
+changed(const CiLoopRewriter *r, const CiExpr *e, const CiExpr *from, const CiExpr *to)
+{
+    return e && ci_expr_depends_on(e, from) ? ci_expr_substitute(r->sym, e, 1, &from, &to) : e;
+}
+
+void
+ci_nest_change(const CiLoopRewriter *r, CiNest *nest, const CiExpr *symbol, const CiExpr *value)
+{
+    const CiExpr *from[CI_MAX_RANK + 1], *to[CI_MAX_RANK + 1];
+    CiAxis *axes = CI_NEW_ARRAY(r->ctx, CiAxis, nest->naxes + 1);
+    int count = 0;
+    for (int k = 0; k < nest->naxes; k++) {
+        axes[k] = nest->axes[k];
+        axes[k].extent = changed(r, axes[k].extent, symbol, value);
+        if (axes[k].extent == nest->axes[k].extent)
+            continue;
+        axes[k].var = ci_expr_index(r->sym, axes[k].var->name, axes[k].extent);
+        from[count] = nest->axes[k].var;
+        to[count++] = axes[k].var;
+    }
+    from[count] = symbol;
+    to[count++] = value;
+    nest->axes = axes;
+    nest->body = ci_body_substitute(r->ctx, r->sym, &nest->body, count, from, to);
+    nest->store = ci_expr_substitute(r->sym, nest->store, count, from, to);
+    nest->order.chunk = changed(r, nest->order.chunk, symbol, value);
+    nest->order.alone = changed(r, nest->order.alone, symbol, value);
+}

@@ -114,30 +114,6 @@ all_changed(const Change *c, int count, const CiExpr *const *list)
 }
 
 static void
-change_nest(const Change *c, CiNest *nest)
-{
-    const CiExpr *from[CI_MAX_RANK + 1], *to[CI_MAX_RANK + 1];
-    CiAxis *axes = CI_NEW_ARRAY(c->r->ctx, CiAxis, nest->naxes + 1);
-    int count = 0;
-    for (int k = 0; k < nest->naxes; k++) {
-        axes[k] = nest->axes[k];
-        axes[k].extent = changed(c, axes[k].extent);
-        if (axes[k].extent == nest->axes[k].extent)
-            continue;
-        axes[k].var = ci_expr_index(c->r->sym, axes[k].var->name, axes[k].extent);
-        from[count] = nest->axes[k].var;
-        to[count++] = axes[k].var;
-    }
-    from[count] = c->from;
-    to[count++] = c->to;
-    nest->axes = axes;
-    nest->body = ci_body_substitute(c->r->ctx, c->r->sym, &nest->body, count, from, to);
-    nest->store = ci_expr_substitute(c->r->sym, nest->store, count, from, to);
-    nest->order.chunk = changed(c, nest->order.chunk);
-    nest->order.alone = changed(c, nest->order.alone);
-}
-
-static void
 change_call(const Change *c, CiExternItem *call)
 {
     for (int k = 0; k <= call->noperands; k++) {
@@ -152,7 +128,7 @@ change_item(void *arg, CiItem *item)
 {
     const Change *c = arg;
     if (item->nest)
-        change_nest(c, item->nest);
+        ci_nest_change(c->r, item->nest, c->from, c->to);
     if (item->ext)
         change_call(c, item->ext);
     if (item->check)

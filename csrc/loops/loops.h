@@ -65,6 +65,8 @@ CiNest *ci_add_copy(const CiLoopRewriter *r, CiItems *items, const CiNest *like,
                     const CiExpr *store, CiBuffer *from, const CiExpr *index);
 /* The load that a nest stores as it is; NULL: the nest computes, or stores by indices from data. */
 const CiScalar *ci_copied_load(const CiNest *nest);
+/* Replaces a symbol of a nest by a value, in a body of its own. Axes whose extents it decides get new variables. */
+void ci_nest_change(const CiLoopRewriter *r, CiNest *nest, const CiExpr *symbol, const CiExpr *value);
 /* An unused variable t0, t1, … of a loop of that many iterations. */
 const CiExpr *ci_new_loop_variable(CiContext *ctx, CiSym *sym, const CiExpr *extent);
 /* True if the iterations of the loop are enough work for several threads. */

@@ -319,7 +319,7 @@ TEST(every_level_is_shown_in_order)
 #define PASS(name, is_needed, doc) #name " "
 #include "passes/passes.def"
 #undef PASS
-                                 "optimized ranges loops drop_empty double_buffering temporal_blocking "
+                                 "optimized ranges loops drop_empty double_buffering temporal_blocking peel_copies "
                                  "interchange_blocks interchange_rows promote_scalars batch_calls "
                                  "assign_devices factor_axes order_axes kernels joins lines wrapper "
                                  "partitions json c dead_stores chain reduce vector procs ";

@@ -22,6 +22,9 @@ enum {
     ALGORITHM_default = -1
 };
 
+/* Of a product whose rows are shared out among those of a batch. */
+enum { FEW_STEPS = 128, MANY_COLUMNS = 512, MANY_ROWS = 1 << 18, ROWS_OF_PART = 4096 };
+
 #define CUBLAS_TABLE                                                                               \
     CUBLAS(create, cublasCreate_v2, (void **handle))                                               \
     CUBLAS(destroy, cublasDestroy_v2, (void *handle))                                              \
@@ -125,6 +128,22 @@ transposed(const CiCudaProduct *p)
     return (CiCudaProduct){p->dtype, p->n, p->m, p->k, p->batch, a, b, c};
 }
 
+/* A product of f32 with many rows and few steps is asked for as a batch: by itself cuBLAS takes small tiles for it
+ * (262,144 rows, 64 steps and 512 columns take 0.55 ms on an H200, as 64 products 0.50). With 65,536 rows, 64 columns
+ * or 256 steps a batch is not faster. */
+static void
+share_rows(CiCudaProduct *p)
+{
+    if (p->dtype != CI_DTYPE_f32 || p->batch != 1 || p->k > FEW_STEPS || p->n < MANY_COLUMNS || p->m < MANY_ROWS ||
+        p->m % ROWS_OF_PART)
+        return;
+    p->batch = p->m / ROWS_OF_PART;
+    p->m = ROWS_OF_PART;
+    p->a.batch = ROWS_OF_PART * p->a.row;
+    p->b.batch = 0;
+    p->c.batch = ROWS_OF_PART * p->c.row;
+}
+
 static int
 multiply(const CiCublas *cublas, const CiCudaProduct *p, const bool *is_transposed, const int *lead)
 {
@@ -158,6 +177,7 @@ ci_cublas_product(CiCudaState *state, const CiQueue *queue, const CiCudaProduct 
     if (is_transposed[2] || !find_form(&p.a, p.m, p.k, &is_transposed[0], &lead[0]) ||
         !find_form(&p.b, p.k, p.n, &is_transposed[1], &lead[1]))
         return false;
+    share_rows(&p);
     pthread_mutex_lock(&state->lock);
     if (!state->cublas)
         state->cublas = open_cublas();

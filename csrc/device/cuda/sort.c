@@ -2,9 +2,9 @@
  * elements. Each short row is sorted by one block (a bitonic network, Batcher 1968). Long rows are sorted by a stable radix sort, 8
  * bits of the key at a time from the lowest.
  *
- * The digits of all passes are counted while the keys are made. In a pass each tile orders its elements in shared
- * memory, ranked by warp-wide votes. It learns from the tiles before it how many of each digit they have
- * (decoupled look-back), and writes its elements in runs. Equal elements stay in order of their positions; a
+ * The digits of all passes are counted first. In a pass each tile counts its digits and tells them, and then orders its
+ * elements in shared memory, ranked by warp-wide votes. It learns from the tiles before it how many of each digit they
+ * have (decoupled look-back), and writes its elements in runs. Equal elements stay in order of their positions; a
  * partition is a full sort. */
 #include "device/cuda/library.h"
 #include "kernels/cuda/sort.h"
@@ -13,11 +13,16 @@
 #include <stdio.h>
 #include <string.h>
 
+_Static_assert(CI_SORT_TILE_BYTES % (8 * CI_SORT_THREADS) == 0, "each thread has as many keys of a tile, of 4 or 8 bytes");
+_Static_assert(CI_SORT_DIGITS == 8 * CI_SORT_THREADS && CI_SORT_COUNTS == CI_SORT_DIGITS + CI_SORT_THREADS, "keys have eight digits at most");
+
 enum {
     THREADS = CI_SORT_THREADS,
-    TILE = CI_SORT_TILE,
+    TILE_BYTES = CI_SORT_TILE_BYTES,
     COUNTS = CI_SORT_COUNTS,
-    MANY_TILES = 1024, /* from which a block loads several of them, so that fewer add to the counts */
+    LOADED = 4096,       /* elements that a block counts, */
+    MANY_LOADED = 16384, /* and of a long row, so that fewer add to the counts */
+    LONG_ROW = 1 << 22,
     MAX_ROWS = 65535,
     SHORT_ROW = 4096, /* elements, the most that one block sorts */
     ITEMS = 8         /* of a thread of such a block */
@@ -152,32 +157,35 @@ sort_short(CiCudaSort *s, CUdeviceptr x)
 
 /* From the first keys and places to the second, which are then the first; the last time to the result. */
 static void
-sort_digit(CiCudaSort *s, int pass, int64_t first, int64_t rows)
+sort_digit(CiCudaSort *s, CUdeviceptr x, int pass, int64_t first, int64_t rows)
 {
     int64_t *n = &s->from.length;
     int from = pass % 2, to = !from;
     CUdeviceptr y = s->to && pass == s->passes - 1 ? s->y : 0;
     void *result = (void *)(uintptr_t)(s->to ? s->to : &s->from);
-    void *parameters[] = {&s->keys[from], &s->places[from], &s->keys[to], &s->places[to], &s->counts, &s->states,
-                          &y,             result,           n,            &s->tiles,      &pass,      &first};
+    void *parameters[] = {&x, &s->keys[from], &s->places[from], &s->keys[to], &s->places[to], &s->counts, &s->states,
+                          &y, &s->from,       result,           n,            &s->tiles,      &pass,      &first};
     ci_cuda_sort_launch(s, s->kernels[SWEEP], s->tiles, rows, THREADS, 0, parameters);
 }
 
+/* The first pass reads the elements themselves, where they are neighbours. */
 static void
 sort_long(CiCudaSort *s, CUdeviceptr x)
 {
     int64_t counts = COUNTS * s->from.rows;
-    int each = s->tiles > MANY_TILES ? 4 * TILE / THREADS : TILE / THREADS;
+    int each = s->from.length >= LONG_ROW ? MANY_LOADED : LOADED;
+    bool are_near = s->from.step == 1;
+    CUdeviceptr keys = are_near ? 0 : s->keys[0];
     void *zero[] = {&s->counts, &counts};
     ci_cuda_sort_launch(s, s->kernels[ZERO], (counts + THREADS - 1) / THREADS, 1, THREADS, 0, zero);
     for (int64_t first = 0, rows; first < s->from.rows; first += rows) {
         rows = s->from.rows - first < MAX_ROWS ? s->from.rows - first : MAX_ROWS;
-        int64_t part = (int64_t)each * THREADS, blocks = (s->from.length + part - 1) / part;
-        void *load[] = {&x,        &s->keys[0], &s->places[0], &s->counts, &s->states,
-                        &s->from, &s->tiles,   &s->passes,    &each,      &first};
+        int64_t blocks = (s->from.length + each - 1) / each;
+        void *load[] = {&x,       &keys,     &s->places[0], &s->counts, &s->states,
+                        &s->from, &s->tiles, &s->passes,    &each,      &first};
         ci_cuda_sort_launch(s, s->kernels[LOAD], blocks, rows, THREADS, 0, load);
         for (int k = 0; k < s->passes; k++)
-            sort_digit(s, k, first, rows);
+            sort_digit(s, k == 0 && are_near ? x : 0, k, first, rows);
     }
 }
 
@@ -205,14 +213,14 @@ ci_cuda_sort(CiCudaSort *s, const void *elements, CiDtype dtype, bool alike)
     char beginning[400];
     s->key_bytes = ci_dtype_size(dtype) == 8 ? 8 : 4;
     s->passes = s->passes ? s->passes : ci_dtype_size(dtype);
-    s->tiles = (s->from.length + TILE - 1) / TILE;
+    s->tiles = (s->from.length * s->key_bytes + TILE_BYTES - 1) / TILE_BYTES;
     if (s->from.length > UINT32_MAX)
         return CI_ERR_MEMORY;
     ci_cuda_print_keys(beginning, sizeof beginning, dtype, alike);
     size_t length = strlen(beginning);
     snprintf(beginning + length, sizeof beginning - length, "#define PLACES %d\n#define IS_NARROW %d\n",
              s->has_places, s->key_bytes == 4);
-    int kind = 4 * (int)dtype + 2 * alike + (is_short(s) && s->has_places);
+    int kind = 4 * (int)dtype + 2 * alike + s->has_places;
     int32_t status =
         ci_cuda_load_text(s->queue, s->stay.state, is_short(s) ? &row_kernels : &sort_kernels,
                           kind, beginning, &s->kernels);

@@ -2,10 +2,9 @@
 #ifndef CI_KERNELS_CUDA_SORT_H
 #define CI_KERNELS_CUDA_SORT_H
 
-#define CI_SORT_THREADS 256   /* of a block: one for each value of a digit */
-#define CI_SORT_TILE 4096     /* elements of a block */
-#define CI_SORT_WARP_TILE 512 /* and of a warp */
-#define CI_SORT_DIGITS 2048   /* counts of a row: of the digits of each pass, */
-#define CI_SORT_COUNTS 2304   /* then tiles that have begun in each */
+#define CI_SORT_THREADS 256      /* of a block: one for each value of a digit */
+#define CI_SORT_TILE_BYTES 24576 /* keys of a block */
+#define CI_SORT_DIGITS 2048      /* counts of a row: of the digits of each pass, */
+#define CI_SORT_COUNTS 2304      /* then tiles that have begun in each */
 
 #endif

@@ -1,7 +1,5 @@
-/* Devices: memory, streams and events, and how they are found. Memory is shared virtual memory, because cinductor computes
- * addresses inside of blocks.
- *
- * The host accesses it by copies only. A stream is a command queue. */
+/* Devices: memory, streams and events, and how they are found. Memory is shared virtual memory, because cinductor computes addresses
+ * inside of blocks. The host accesses it by copies only. A stream is a command queue. */
 #include "_opencl.h"
 
 #include <dlfcn.h>
