@@ -8,7 +8,7 @@
  *   for w<4 {                       k = the first lane that is true of [128*passed + 32*w, …)
  *                                   if k < 32 { store acc = the element there } exit if k < 32 }
  *
- * If such a fold is split, each unit first asks whether another one has found the answer (split_reduction.c).
+ * If such a fold is split, each unit first checks if another one has found the answer (split_reduction.c).
  *
  * Elements that are not read must not be able to raise a floating-point flag, because NumPy would have warned. Lanes end
  * together, so a fold inside a loop over lanes is no search. */
@@ -93,7 +93,7 @@ is_below(Search *s, int number, const CiExpr *limit)
     return ci_build_let(&s->r->b, bool_type(1), CI_OP_less, 2, args);
 }
 
-/* Passes blocks, from element `from` on, of which no element decides; the number of the first element behind them. */
+/* Passes blocks, from element `from` on, of which no element decides; returns the number of the first element after them. */
 static const CiExpr *
 pass_blocks(Search *s, const CiExpr *from)
 {
@@ -162,7 +162,7 @@ enter_unless_found(Search *s)
 }
 
 /* The first vector by itself, for rows that are decided early. Then whole vectors, of the block that decides or of what
- * remains behind the blocks, and the rest of that. */
+ * remains after the blocks, and the rest of that. */
 static void
 search_axis(Search *s)
 {
