@@ -93,7 +93,7 @@ is_below(Search *s, int number, const CiExpr *limit)
     return ci_build_let(&s->r->b, bool_type(1), CI_OP_less, 2, args);
 }
 
-/* Passes blocks, from element `from` on, of which no element decides; the number of the element after them. */
+/* Passes blocks, from element `from` on, of which no element decides; returns the number of the first element after them. */
 static const CiExpr *
 pass_blocks(Search *s, const CiExpr *from)
 {

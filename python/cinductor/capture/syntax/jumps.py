@@ -40,6 +40,20 @@ def may_be_traced(node: ast.expr) -> bool:
     return not isinstance(node, ast.Constant | ast.JoinedStr)
 
 
+def is_list(node: ast.expr) -> bool:
+    """True for a list display, or a sum or product of one."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Mult):
+        return is_list(node.left) or is_list(node.right)
+    return isinstance(node, ast.List)
+
+
+def may_be_list(node: ast.expr) -> bool:
+    """False if the value of an expression can be no list that is stored as columns."""
+    if isinstance(node, ast.BinOp):
+        return is_list(node) or (isinstance(node.op, ast.Add) and may_be_list(node.left) and may_be_list(node.right))
+    return not isinstance(node, ast.Constant | ast.Compare | ast.JoinedStr | ast.UnaryOp)
+
+
 def is_text(node: ast.expr) -> bool:
     """True for a constant that is not a number."""
     return isinstance(node, ast.Constant) and isinstance(node.value, str | bytes)

@@ -16,7 +16,7 @@ from ...base.records import NamedTuple
 from ...base.user_frame import OURS as OURS
 from ...base.user_frame import STAGE as STAGE
 from .cfg import Cfg
-from .jumps import Lowering, Unsuitable, is_text, may_be_traced
+from .jumps import Lowering, Unsuitable, is_list, is_text, may_be_list, may_be_traced
 from .names import FunctionNode, Names, Transformer, duplicate, place_of, placed, results_in, walk
 from .texts import parts_of
 
@@ -224,20 +224,6 @@ COMPARISONS = {
     ast.Eq: "eq",
     ast.NotEq: "ne",
 }
-
-
-def is_list(node: ast.expr) -> bool:
-    """True for a list display, or a sum or product of one."""
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Mult):
-        return is_list(node.left) or is_list(node.right)
-    return isinstance(node, ast.List)
-
-
-def may_be_list(node: ast.expr) -> bool:
-    """False if the value of an expression can be no list that is stored as columns."""
-    if isinstance(node, ast.BinOp):
-        return is_list(node) or (isinstance(node.op, ast.Add) and may_be_list(node.left) and may_be_list(node.right))
-    return not isinstance(node, ast.Constant | ast.Compare | ast.JoinedStr | ast.UnaryOp)
 
 
 class Expressions(Asking):
