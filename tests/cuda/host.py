@@ -39,6 +39,7 @@ extern "C" { EmulatorRuntime *emulator_runtime; int emulator_waits = WAITS; }
 #define blockIdx (emulator_runtime->block)
 #define __global__
 #define __device__
+#define __forceinline__
 #define __shared__ static
 #define __align__(n) __attribute__((aligned(n)))
 #define __launch_bounds__(...)

@@ -11,7 +11,7 @@ from test_robustness import PROGRAM, run, warnings_in
 
 import cinductor
 from cinductor.base.user_frame import PACKAGE
-from cinductor.calls import budget, job, saved
+from cinductor.calls import budget, job, saved, turn
 from cinductor.capture import session
 from cinductor.capture.pieces import driver
 
@@ -40,7 +40,7 @@ def captures(compiled):
 
 
 def test_threads_that_make_the_same_first_call_compile_once(monkeypatch):
-    monkeypatch.setattr(job, "MAX_WAIT", 60)
+    monkeypatch.setattr(turn, "MAX_WAIT", 60)
     f = cinductor.compile(lambda x: (x * 2 + 1).sum(), backend="c")
     for result in all_at_once([lambda: f(X)] * 8):
         assert result == (X * 2 + 1).sum()
@@ -59,7 +59,7 @@ def test_nobody_waits_where_python_runs_in_a_capture(monkeypatch):
     """Each call waits for the other one in Python code. If a thread waited for the other's capture, this would
     deadlock.
     """
-    monkeypatch.setattr(job, "MAX_WAIT", 60)
+    monkeypatch.setattr(turn, "MAX_WAIT", 60)
     gate = threading.Barrier(2)
 
     def fn(x):
@@ -73,7 +73,7 @@ def test_nobody_waits_where_python_runs_in_a_capture(monkeypatch):
 
 
 def test_a_capture_that_takes_too_long_is_not_waited_for(monkeypatch):
-    monkeypatch.setattr(job, "MAX_WAIT", 0.05)
+    monkeypatch.setattr(turn, "MAX_WAIT", 0.05)
     f = cinductor.compile(lambda x: x * 2 + 1, backend="interp")
     own = f._cinductor_job.turn
     assert own.take()
@@ -86,7 +86,7 @@ def test_a_capture_that_takes_too_long_is_not_waited_for(monkeypatch):
 
 
 def test_a_turn_is_free_in_a_new_process(monkeypatch):
-    own = job.Turn()
+    own = turn.Turn()
     assert own.take()
     own.process = -1  # as if this were a fork of the process that captured
     assert all_at_once([own.take]) == [True]
@@ -312,7 +312,7 @@ def broken(x, k):
 @pytest.mark.parametrize("fn", [whole, broken])
 def test_another_thread_acts_between_any_two_steps(monkeypatch, fn, act):
     """Resets all compiled functions, or calls this one with other sizes, in the middle of its calls."""
-    monkeypatch.setattr(job, "MAX_WAIT", 0.0)
+    monkeypatch.setattr(turn, "MAX_WAIT", 0.0)
     between, draw, errors = Between(monkeypatch), random.Random(0), []
 
     def calls(f, sizes):

@@ -105,6 +105,40 @@ static __device__ M look_back(M *status, const unsigned tile, const M count, con
     return before;
 }
 
+/* The keys of a thread, of which each warp has neighbours. x: the elements, or NULL: `keys` has their keys. */
+static __device__ __forceinline__ void load_keys(K *own, const T *x, const K *keys, const int mine, const int size)
+{
+    #pragma unroll
+    for (int k = 0; k < EACH; k++)
+        own[k] = mine + 32*k >= size ? 0 : x ? x[mine + 32*k] : keys[mine + 32*k];
+    #pragma unroll
+    for (int k = 0; k < EACH; k++)
+        own[k] = x ? key((T)own[k]) : own[k];
+}
+
+/* The positions of the keys in the order of their digits. seen: how many keys with each digit come before those of the warp. */
+static __device__ __forceinline__ void rank_keys(unsigned short *rank, const K *own, unsigned *seen, const int mine, const int size, const int shift)
+{
+    #pragma unroll
+    for (int k = 0; k < EACH; k++) {
+        const bool is_there = mine + 32*k < size;
+        const unsigned digit = (unsigned)(own[k] >> shift) & 255;
+        unsigned peers = __ballot_sync(0xffffffffu, is_there);
+        #pragma unroll
+        for (int bit = 0; bit < 8; bit++) {
+            const bool is_set = digit >> bit & 1;
+            const unsigned those = __ballot_sync(0xffffffffu, is_set);
+            peers &= is_set ? those : ~those;
+        }
+        const unsigned before = __popcll(peers & ((1ull << threadIdx.x % 32) - 1));
+        rank[k] = (unsigned short)(before + seen[digit]);
+        __syncwarp();
+        if (is_there && before == 0)
+            seen[digit] += __popcll(peers);
+        __syncwarp();
+    }
+}
+
 /* One pass. x: the first one reads the elements themselves, which are neighbours; or NULL. Three blocks run on a
  * multiprocessor; with positions more registers are needed. */
 extern "C" __global__ void __launch_bounds__(CI_SORT_THREADS, PLACES ? 2 : 3)
@@ -124,21 +158,7 @@ ksweep(const T *x, const K *keys, const unsigned *places, K *to_keys, unsigned *
     const int size = n - tile < TILE ? (int)(n - tile) : TILE, mine = 32*EACH*w + lane;
     K own[EACH];
     unsigned short rank[EACH];
-    if (x) {
-        const T *const mine_there = x + start(from, row) + tile + mine;
-        #pragma unroll
-        for (int k = 0; k < EACH; k++)
-            own[k] = mine + 32*k < size ? mine_there[32*k] : 0;
-        #pragma unroll
-        for (int k = 0; k < EACH; k++)
-            own[k] = key((T)own[k]);
-    }
-    else {
-        const K *const mine_there = keys + row*n + tile + mine;
-        #pragma unroll
-        for (int k = 0; k < EACH; k++)
-            own[k] = mine + 32*k < size ? mine_there[32*k] : 0;
-    }
+    load_keys(own, x ? x + start(from, row) + tile : 0, keys + row*n + tile, mine, size);
     #pragma unroll
     for (int k = 0; k < EACH; k++)
         if (mine + 32*k < size)
@@ -155,24 +175,7 @@ ksweep(const T *x, const K *keys, const unsigned *places, K *to_keys, unsigned *
     for (int k = 0; k < 8; k++)
         all[CI_SORT_THREADS*k + t] += here;
     __syncthreads();
-    #pragma unroll
-    for (int k = 0; k < EACH; k++) {
-        const bool is_there = mine + 32*k < size;
-        const unsigned digit = (unsigned)(own[k] >> shift) & 255;
-        unsigned peers = __ballot_sync(0xffffffffu, is_there);
-        #pragma unroll
-        for (int bit = 0; bit < 8; bit++) {
-            const bool is_set = digit >> bit & 1;
-            const unsigned those = __ballot_sync(0xffffffffu, is_set);
-            peers &= is_set ? those : ~those;
-        }
-        const unsigned before = __popcll(peers & ((1ull << lane) - 1));
-        rank[k] = (unsigned short)(before + seen[digit]);
-        __syncwarp();
-        if (is_there && before == 0)
-            seen[digit] += __popcll(peers);
-        __syncwarp();
-    }
+    rank_keys(rank, own, seen, mine, size, shift);
     __syncthreads();
     #pragma unroll
     for (int k = 0; k < EACH; k++)
