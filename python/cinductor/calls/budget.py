@@ -76,8 +76,8 @@ class Allowance:
         self.used = used
 
     def left(self, regions: bool) -> float:
-        """For the next attempt. One with regions leaves half of the most for another without."""
-        return min(self.seconds, self.most / (2 if regions else 1)) - self.used
+        """For the next attempt. One with regions leaves half of the most for another without, if calls pay for both."""
+        return min(self.seconds, self.most / (2 if regions and self.pays else 1)) - self.used
 
     def raise_by_bound(self) -> bool:
         """Return True if the bound of the call allows more seconds."""

@@ -39,7 +39,7 @@ class Capturing(_local):
         self.used: dict[int, float] = {}  # seconds by id of the job
 
 
-_capturing = Capturing()
+capturing = Capturing()
 
 
 def is_compiling() -> bool:
@@ -50,7 +50,7 @@ def is_compiling() -> bool:
     bool
         True during a capture, also for the captured function itself.
     """
-    return _capturing.count > 0
+    return capturing.count > 0
 
 
 class Job:
@@ -235,13 +235,8 @@ class Job:
     def note_own_work(self, seconds: float) -> None:
         """A capture has ended, which has taken so long without the user's code."""
         self.economy.captured += seconds
-        if id(self) in _capturing.used:
-            _capturing.used[id(self)] += seconds
-
-    @property
-    def used(self) -> float:
-        """Seconds of captures in the outermost call in progress that this thread captures."""
-        return _capturing.used.get(id(self), 0.0)
+        if id(self) in capturing.used:
+            capturing.used[id(self)] += seconds
 
     def warn_of_build(self, error: Exception) -> str:
         """Warn once that a build has failed; the text."""
@@ -336,19 +331,19 @@ class Job:
 
     def capture(self, compiled: Any, bound: Any, args: Any, kwargs: Any) -> Any:
         """Capture the call in this thread."""
-        _capturing.count += 1
+        capturing.count += 1
         self.captures += 1
         self.counts["captures"] += 1
         self.counts["recompiles"] += self.captures > 1
-        begun, is_outermost = events.begin(self), id(self) not in _capturing.used
+        begun, is_outermost = events.begin(self), id(self) not in capturing.used
         if is_outermost:
-            _capturing.used[id(self)] = 0.0
+            capturing.used[id(self)] = 0.0
         try:
             return lazy.load("capture.session").run(self, compiled, bound, args, kwargs or {})
         finally:
-            _capturing.count -= 1
+            capturing.count -= 1
             if is_outermost:
-                del _capturing.used[id(self)]
+                del capturing.used[id(self)]
             self.keep_profile()
             self.trim_cache()
             events.end(self, begun)

@@ -147,7 +147,7 @@ def save(job: Any, bound: tuple[Any, ...], specialization: Any, stage: Any) -> N
     """Save the specialisation that a stage has made, if another process can rebuild it."""
     key = None if job.profile.marks else job.saved_under
     parts = None if key is None else specialization.saved
-    if key is None or parts is None or specialization.program is None:
+    if key is None or parts is None or specialization.program is None or stage.sources.sees_process:
         return
     if specialization.program.backend != backend_of(job):
         return

@@ -217,6 +217,7 @@ class Hooks:
 
     # Methods of the parts in `hooks`, by which one part or a function of `calls` refers to another.
     array_of: Callable[..., Any]
+    as_text: Callable[..., Any]
     asked: Callable[..., Any]
     attr: Callable[..., Any]
     augment: Callable[..., Any]

@@ -21,7 +21,7 @@ from ..calls import bound as bounds
 from ..calls import economy, saved, watching
 from ..calls.budget import Allowance, is_little, is_worth_pieces, needs_no_break
 from ..calls.dynamic import Symbols, UnbackedForced, any_unbacked
-from ..calls.job import Job
+from ..calls.job import Job, capturing
 from ..config import user_backend
 from ..errors import ERRORS, ConstraintViolation
 from ..extensions import HEURISTICS, heuristics
@@ -166,7 +166,7 @@ def guarded(job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, backend
 def allowance_of(job: Job, compiled: Any, bound: Any) -> Allowance:
     """The time that captures of a call may take."""
     account = compiled.account(bound) if job.pays and job.owner is None else None
-    return Allowance(job.option("capture_limit"), job.pays, account, functools.partial(bounds.seconds_of, job.fn, bound), job.used)
+    return Allowance(job.option("capture_limit"), job.pays, account, functools.partial(bounds.seconds_of, job.fn, bound), capturing.used.get(id(job), 0.0))
 
 
 def postpone(account: Any, job: Job, bound: Any, args: Any, kwargs: Any, why: str) -> Any:

@@ -68,6 +68,7 @@ class Sources:
         self.objects: list[int] = []  # sources of objects that are not guarded by identity
         self.numbers: list[int] = []  # sources of numbers that may be NaN
         self.sees_objects = False  # identity of these objects may matter
+        self.sees_process = False  # a hash or an order was read that another process does not have
         self.renewed: set[int] = set()  # sources of functions that another call may replace
 
     def source(self, kind: str, *parts: Any) -> int:
@@ -139,7 +140,7 @@ class Sources:
         if is_mutable(cls):
             key = name if after is None else (name, after)
             self.note_name(cls, key, _core.MISSING if found is MISSING else found)
-        return function_of(found)
+        return function_of(found) if type(found) is _core.CompiledFunction else found
 
     def defines(self, cls: type, name: str) -> bool:
         """True if the class has an attribute of this name; guarded."""

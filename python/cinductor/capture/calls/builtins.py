@@ -13,7 +13,6 @@ from __future__ import annotations
 import abc
 import builtins
 import contextlib
-import copy
 import functools
 import inspect
 import operator
@@ -70,7 +69,7 @@ if TYPE_CHECKING:
 
 
 # Functions that only read the values they are given; each is a row, by name.
-LOOKS = "abs bin callable chr divmod hash hex issubclass isinstance oct ord format repr ascii".split()
+LOOKS = "abs bin callable chr divmod hex issubclass isinstance oct ord".split()
 OPERATORS = """lt le eq ne ge gt not_ truth is_none is_not_none abs add and_ floordiv index
     lshift mod mul matmul neg or_ pos pow rshift sub truediv xor concat contains countOf
     indexOf length_hint""".split()
@@ -78,7 +77,7 @@ IN_PLACE = """iadd isub imul itruediv ifloordiv imod ipow imatmul ilshift irshif
     iconcat""".split()
 PURE = (
     *(getattr(builtins, name) for name in LOOKS),
-    *(slice, range, str, bytes, object),
+    *(slice, range, bytes, object),
     *(getattr(operator, name) for name in OPERATORS if hasattr(operator, name)),
     *(np.promote_types, np.isdtype, np.broadcast_shapes, np.issubdtype, np.finfo, np.iinfo),
     *(np.dtype, np.min_scalar_type, np.isscalar, np.iterable),
@@ -182,20 +181,6 @@ def _hasattr(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     except AttributeError:
         return False
     return True
-
-
-@understands(copy.copy, copy.deepcopy)
-def _copy(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
-    value, cls = args[0], type(args[0])
-    if cls is Traced and value.kind == "array":
-        return dispatch(scope, value.copy, ("K",), {})
-    if cls in COPIED_AS_THEY_ARE or (cls is Traced and value.kind == "python"):
-        return value
-    return call_unknown(scope, f, args, kwargs)
-
-
-# Classes whose objects `copy` returns as they are.
-COPIED_AS_THEY_ARE = frozenset({type(None), bool, int, float, complex, str, bytes, types.FunctionType, types.BuiltinFunctionType})
 
 
 @understands(functools.partial, types.SimpleNamespace, types.MethodType, super, object)

@@ -22,6 +22,7 @@ from ...base.class_lookup import is_a, module_of
 from ...extensions import UserOperation
 from ...numpy.python_random import PYTHON_DRAWS
 from ...numpy.random import GLOBAL, LEGACY, Draw, is_global_state, is_python_generator
+from .. import identity
 from ..containers import ROWS, UNKNOWN, MethodEffect, methods_of, only_reads
 from ..control.mappings import is_open_key, want_mapping
 from ..iterators import ATOMS, Called
@@ -143,12 +144,17 @@ def enter_families(own: frozenset[int]) -> None:
     FAMILIES.clear()
 
 
+ORDERLESS = frozenset(map(id, (len, isinstance, bool, callable)))  # of a set these read no order
 METHODS = frozenset({types.BuiltinMethodType, types.MethodType})
 
 
 def dispatch(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """f(*args, **kwargs) in a captured call."""
     cls = type(f)
+    if not identity.SETS.isdisjoint(map(type, args)) and id(f) not in ORDERLESS:
+        identity.note_order(scope.stage.sources, args)
+    if cls is types.BuiltinFunctionType and type(f.__self__) is set and f.__name__ == "pop":
+        identity.note_order(scope.stage.sources, (f.__self__,))
     if functions.ROWS and (other := functions.instead_of(scope, f)) is not None:
         return functions.call_lowered(scope, f, other, args, kwargs)
     if cls is ufunc:
@@ -243,6 +249,8 @@ def call_builtin(
     if only_reads(owner, f.__name__):
         iterates = (cls is str and f.__name__ == "join") or is_a(owner, type)
         args = tuple(list(scope.iter(a)) if iterates and defines(type(a), "__next__") else a for a in args)
+        if cls is str:  # `format` formats its arguments
+            args, kwargs = tuple(map(scope.as_text, args)), {k: scope.as_text(v) for k, v in kwargs.items()}
         return call_pure(scope, f, args, kwargs)
     if f.__name__ == "__init__" and attribute(f, "__objclass__") is object:
         return f(*args, **kwargs)

@@ -1,10 +1,11 @@
-"""The functions whose handlers are in modules that the first call of one of them imports (`numbers`, `iterables`, `consumers`, `collectives`)."""
+"""The functions whose handlers are in modules that the first call of one of them imports (`numbers`, `iterables`, `values`, `consumers`, `collectives`)."""
 
 from __future__ import annotations
 
 import array
 import cmath
 import collections
+import copy
 import functools
 import itertools
 import math
@@ -22,6 +23,7 @@ from .numpy_calls import NUMBER_METHODS
 
 understood_by("iterables", range, np.ndindex, np.ndenumerate, enumerate, iter, reversed, zip, map, filter, next)
 understood_by("iterables", *(f for f in offered(itertools) if is_a(f, type)))
+understood_by("values", hash, repr, ascii, format, str, copy.copy, copy.deepcopy)
 understood_by("numbers", operator.is_, operator.is_not, float, int, bool, complex, round, pow, sum)
 understood_by("numbers", *(f for module in (math, cmath) for f in offered(module) if callable(f)))
 understood_by("consumers", list, tuple, set, frozenset, *MAPPINGS, sorted, min, max, any, all, functools.reduce, array.array, bytearray)

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..._core import RegionBreak
 from ...base.class_lookup import is_a
-from .. import special_methods
+from .. import identity, special_methods
 from ..containers import ROWS, are_one, keys_of_view, places_of
 from ..control import list_columns
 from ..iterators import (
@@ -74,6 +74,8 @@ class Iteration(Hooks):
             cls = type(value)
         if cls is Traced:
             return self._iter_array(value)
+        if cls in identity.SETS:
+            identity.note_order(stage.sources, (value,))
         if cls is Range:
             return iter(value)
         value = value.items if cls is TracedBytes else stage.escapes.now(value)

@@ -19,7 +19,7 @@ from ... import _core
 from ...base.class_lookup import is_a, module_of
 from ...base.signals import Raised, Signal, comes_from_within, names_traced, reword
 from ...numpy import list_sources
-from .. import operands, special_methods
+from .. import identity, operands, special_methods
 from ..call_state import Stage, check_budget, fall_back, lifted_once, with_bailout
 from ..calls import consumers, numbers
 from ..calls.builtins import PATTERNS, contains
@@ -212,6 +212,15 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
         """A value that Python reads: compared, formatted."""
         return value if type(value) in FREE_TYPES else operands.use(self.stage, value)
 
+    def as_text(self, value: Any) -> Any:
+        """A value that Python formats."""
+        stage, found = self.stage, identity.has_address(value)
+        if found is not None:
+            stage.effects.stop(f"the text of a {found.__name__} has its address")
+            return stage.materialise(value)
+        identity.note_order(stage.sources, (value,))
+        return self.use(value)
+
     def inverted(self, value: Any) -> Any:
         """The operand of `~`; Python warns of a bool."""
         if is_bool(value) and sys.version_info >= (3, 12):
@@ -238,7 +247,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
         """a % b, which is formatting if a is a text."""
         if is_a(a, str | bytes | bytearray):
             b = self.operand(b)
-            return a % self.use(operands.real(b))
+            return a % self.as_text(operands.real(b))
         return self.operand(a) % self.operand(b)
 
     def repeat(self, a: Any, b: Any) -> Any:
@@ -472,7 +481,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
 SOURCES = {id(f): source for f, source in list_sources.FUNCTIONS.items()}
 # Operations of rewritten code, except those that inspect the calling frame or have no result.
 BAILING = """
-    name free local use operand read_operand repeat members contains test augment context mapping iter
+    name free local use as_text operand read_operand repeat members contains test augment context mapping iter
     star key iter_unpacked unpack attr item call call_method late_text printed slice import_module import_name lt le gt ge eq ne bound for_
     while_ if_ bool_begin then not_ truth is_bool is_one holds
     _get_global _set_global _del_global _get_free _set_free _del_free
@@ -509,7 +518,7 @@ class PlainScope(Scope):
     def free(self, name: str, value: Any) -> Any:
         return value
 
-    truth = local = use = operand = read_operand = members = test = mapping = iter = star = context = staticmethod(
+    truth = local = use = as_text = operand = read_operand = members = test = mapping = iter = star = context = staticmethod(
         lambda value: value
     )
     key = born = waits = truth

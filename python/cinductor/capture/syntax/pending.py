@@ -22,7 +22,7 @@ from ...base.user_frame import OURS, STAGE
 from .names import FunctionNode, place_of, walk
 
 SLOTS = frozenset({"attr_slot", "item_slot", "global_slot", "free_slot"})
-SAME = frozenset({"inverted", "operand", "read_operand", "use"})  # give the value that they are given
+SAME = frozenset({"inverted", "operand", "read_operand", "as_text", "use"})  # give the value that they are given
 CALLS = frozenset({"call", "generated", None})  # methods of `__ci__` that call what the user's code calls
 CHOICES = ("choose", "choose_result")  # in a conditional expression no operand waits
 READS = frozenset({"name", "bound", *SLOTS})  # give what is found by a name, or a place in it

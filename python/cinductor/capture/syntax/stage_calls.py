@@ -517,7 +517,7 @@ class Expressions(Asking):
         return self.ask(node, "choose_result" if node in self.results else "choose", *parts)
 
     def visit_FormattedValue(self, node: ast.FormattedValue) -> ast.expr:
-        node.value = self._use(node.value)
+        node.value = self._use(node.value, "as_text")
         if node.format_spec is not None:
             node.format_spec = self.visit(node.format_spec)
         return node
