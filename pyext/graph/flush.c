@@ -270,7 +270,7 @@ show_run(Flush *f, CxProgram *program, double seconds)
     PyObject *running = PyCapsule_New(f, RUNNING, NULL);
     PyObject *function = running != NULL ? PyCFunction_New(&again, running) : NULL;
     if (function != NULL)
-        done = PyObject_CallFunction(shown, "OdO", (PyObject *)program, seconds, function);
+        done = PyObject_CallFunction(shown, "OOdO", (PyObject *)f->tracer, (PyObject *)program, seconds, function);
     if (running != NULL && PyCapsule_SetName(running, "") < 0) /* the flush ends: no later call is accepted */
         Py_CLEAR(done);
     Py_XDECREF(function);

@@ -90,7 +90,7 @@ struct CxTracer {
     PyObject *on_build;
     PyObject *on_step; /* called after a number of steps, with True in a call of a hook: it limits the capture's time; or NULL */
     PyObject *on_flags; /* called by `finish` if a run has raised float flags: true if NumPy shall run the call; or NULL */
-    PyObject *on_run; /* called after a run of a piece that may be run again, with its program, its seconds and a function that does; or NULL */
+    PyObject *on_run; /* called after a run of a piece that may be run again, with the tracer, the program, its seconds and a function that does; or NULL */
     unsigned steps;
     PyObject *user_backend; /* of `register_backend`: (name, function of the graph's text); or NULL */
     PyObject *on_force; /* raised if a size by which nothing may be decided is needed */

@@ -445,10 +445,10 @@ class Tracer:
     Its arguments are the unbuilt program, the seconds of NumPy and of the build, and True if the program is exact. It
     raises an exception to delay the build.
     """
-    on_run: Callable[[Program, float, Callable[[], None]], object] | None
+    on_run: Callable[[Tracer, Program, float, Callable[[], None]], object] | None
     """Called after a run of a piece that leaves no trace, or None. May be set.
 
-    Its arguments are the program, the seconds of the run, and a function that runs the program again, on the same inputs, and drops the results.
+    Its arguments are the tracer, the program, the seconds of the run, and a function that runs the program again, on the same inputs, and drops the results.
     The function must not be called later.
     """
     on_flags: Callable[[], bool] | None

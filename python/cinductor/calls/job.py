@@ -91,7 +91,7 @@ class Job:
         self.was_plain = False  # NumPy has run calls that may be compiled later, with the same bits
         self.knows_saved: bool | None = None  # the disk cache had calls of it; None: it was not asked
         self.is_for_show = False  # its only call is made by `explain`
-        self.on_run: Any = None  # called with a capture's tracer and the arguments of `Tracer.on_run`
+        self.on_run: Any = None  # `Tracer.on_run` of its captures
         self.why: str | None = None  # why NumPy ran the latest call that was tried, or None
         self.made: dict[int, str] = {}  # id of a specialisation -> why it was made
         self.unraced: str | None = None  # why its latest program has no race, where one was asked for

@@ -228,6 +228,8 @@ def method_of(stage: Stage, key: str, owner: Any, other: Any, alone: frozenset[t
         cls = float if owner.kind == "python" else np.ndarray
     if cls in alone and not is_a(other, cls):
         return MISSING
+    if cls is Flat:
+        return cls
     if issubclass(cls, np.ndarray | np.generic):
         return MISSING if sources.class_attr(type(other), "__array_ufunc__") is None else cls
     method = sources.class_attr(cls, key)

@@ -352,7 +352,7 @@ def begin(job: Job, bound: Any, way: Assumptions, allowance: Allowance) -> Stage
     job.turn.tracer = tracer
     tracer.rent = -1 if job.is_for_show else 0 if not allowance.pays or allowance.is_paid else economy.RENT
     tracer.is_dry = job.is_dry
-    tracer.on_run = job.on_run and functools.partial(job.on_run, tracer)
+    tracer.on_run = job.on_run
     symbols = Symbols(tracer, job.profile, way.dynamic, job.breaks_by_itself)
     stage = Stage(tracer, symbols, job.names, Scope, PlainScope)
     stage.runs_on = job.device
