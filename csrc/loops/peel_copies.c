@@ -37,7 +37,8 @@ uses_of(const Peeling *p, const CiItems *items, const CiBuffer *buffer, bool are
     return writers[buffer->id] + (are_writes ? 0 : readers[buffer->id]);
 }
 
-/* True if the items are nests, and one of them computes one of two exchanged buffers from the other. */
+/* True if the items are nests without folds, whose order could be another outside of the loop, and one of them computes one
+ * of two exchanged buffers from the other. */
 static bool
 find_writer(Peeling *p)
 {
@@ -47,7 +48,7 @@ find_writer(Peeling *p)
     p->trips = region->extent->low;
     for (int k = 0; k < region->body.count; k++) {
         CiNest *nest = region->body.items[k].nest;
-        if (!nest)
+        if (!nest || nest->fold != CI_OP_none)
             return false;
         if (nest->target == region->swaps[0] || nest->target == region->swaps[1])
             p->writer = p->writer ? NULL : nest;
