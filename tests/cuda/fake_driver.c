@@ -331,7 +331,7 @@ cuModuleLoadData(void **module, const void *image)
         return 900;
     modules++;
     is_emulated = *(const char *)image == '/';
-    *module = is_emulated ? emulator_open(image) : (void *)image;
+    *module = is_emulated ? emulator_open(image) : malloc(1); /* two devices may load one image */
     fake_own(*module);
     return !*module ? 1 : fake_fails("cuModuleLoadData", 999);
 }
@@ -343,6 +343,8 @@ cuModuleUnload(void *module)
     fake_called(__func__);
     if (is_emulated)
         emulator_close(module);
+    else
+        free(module);
     return 0;
 }
 
