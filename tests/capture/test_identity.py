@@ -95,3 +95,18 @@ def test_other_processes_have_other_hashes(tmp_path):
         env = os.environ | {"PYTHONHASHSEED": number, "CINDUCTOR_CACHE_DIR": str(tmp_path / "cache"), "CINDUCTOR_SAVED_CALLS": "1"}
         done = subprocess.run([sys.executable, script, number], cwd=folder, env=env, capture_output=True, text=True, timeout=120)
         assert done.stdout.split("\n") == [f"captures {int(number == '1')}", ""], done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("backend", ["c", "interp"])
+def test_truth_values_are_single_objects(backend):
+    def f(x, y):
+        some, every = (x > 1).any(), (x > 1).all()
+        return (
+            some is every, some is not every, some is np.True_, np.False_ is every, some is True, bool(some) is True,
+            bool(every) is bool(some), (x[0] == x[0]) is np.True_, every is (y > 1).all(), None is some,
+        )  # fmt: skip
+
+    compiled = cinductor.compile(f, backend=backend, fullgraph=True)
+    for x in (np.arange(3.0), np.arange(3.0) + 2, np.zeros(3)):
+        for y in (np.arange(3.0), np.arange(3.0) + 2):
+            assert repr(compiled(x, y)) == repr(f(x, y))

@@ -525,6 +525,13 @@ class TracedControl(PlainControl):
             return False
         return value if constant else self.not_(value)
 
+    def kind_of_bool(self, value: Any) -> str | None:
+        """The kind of a truth value: there is one True and one False of Python's, and one of each of NumPy's. None: another value."""
+        if type(value) is not Traced:
+            return {bool: "python", np.bool_: "scalar"}.get(type(value))
+        self.stage.tracer.resolve_class(value)
+        return value.kind if value.dtype == bool and value.kind != "array" else None
+
     def is_one(self, a: Any, b: Any) -> bool:
         if self.stage is None:  # the call is over
             return a is b
@@ -534,6 +541,9 @@ class TracedControl(PlainControl):
             before_identity(self.stage.state, a, b)
         if given := self.stage.effects.given:  # other code has another object in place of a function
             a, b = (given[id(value)][0] if id(value) in given else value for value in (a, b))
+        if Traced in (type(a), type(b)) and (kind := self.kind_of_bool(a)) is not None and (other := self.kind_of_bool(b)) is not None:
+            equal = kind == other and operator.eq(a, b)
+            return self.stage.tracer.as_python(equal) if type(equal) is Traced else equal
         sources.sees_objects = True
         if (is_same := sources.are_one(a, b)) is not None:
             return is_same
