@@ -47,6 +47,7 @@ READS = {
     "in a list": lambda p, x: (p, repr([p])[1:-1]),
     "in a tuple": lambda p, x: (p, repr((1, p))[4:-1]),
     "in a dict": lambda p, x: (p, repr({1: p})[4:-1]),
+    "in many lists": lambda p, x: (p, repr([[[[[[[[[[p]]]]]]]]]])[10:-10]),
     "as a key": lambda p, x: (p, repr({p: 1})[1:-4]),
     "in a named tuple": lambda p, x: (p, repr(Pair(p, 1))[7:-6]),
     "in a deque": lambda p, x: (p, repr(collections.deque([p]))[7:-2]),

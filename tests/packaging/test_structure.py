@@ -107,7 +107,7 @@ def includes(path):
 def test_every_folder_is_a_layer():
     assert {p.name for p in CSRC.iterdir() if p.is_dir()} <= set(LAYERS)
     assert {p.name for p in (ROOT / "pyext").iterdir()} == set(BINDING)
-    assert not list(CSRC.glob("*.[ch]"))
+    assert not list(CSRC.glob("*.[ch]")) + list(ROOT.glob("*.[ch]"))
 
 
 @in_each(C_FILES)

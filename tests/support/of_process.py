@@ -9,6 +9,7 @@ share a disk cache may not share such results.
 import collections
 import enum
 import functools
+import itertools
 import operator
 import os
 import pathlib
@@ -68,6 +69,12 @@ ORDERS = [
     lambda x: (list(dict.fromkeys(WORDS)), list(collections.Counter(WORDS)), {w: k for k, w in enumerate(WORDS)}),
     lambda x: (list(zip(WORDS, range(9))), list(map(len, WORDS)), list(filter(None, WORDS)), functools.reduce(operator.add, WORDS)),
     lambda x: repr(WORDS),
+    lambda x: (str([WORDS]), repr((1, {2: FROZEN}))),
+    lambda x: list(itertools.chain.from_iterable([WORDS, FROZEN])),
+    lambda x: (list(itertools.chain(WORDS, "q")), list(itertools.islice(WORDS, 2)), list(next(itertools.product(WORDS, [1])))),
+    lambda x: (sorted([WORDS, FROZEN], key=len)[0].copy().pop(), [*map(list, [WORDS])], [*zip(*[WORDS, FROZEN])][0]),
+    lambda x: [list(words) for words in {1: WORDS, 2: FROZEN}.values()],
+    lambda x: (lambda first, *rest: first)(*{np.str_("a"), np.str_("b"), np.str_("c")}),
     lambda x: f"{WORDS} {FROZEN!r}",
     lambda x: "%s" % WORDS,  # noqa: UP031
     lambda x: "{}".format([WORDS]),  # noqa: UP032

@@ -28,6 +28,7 @@ from .sources import Sources
 FUNCTIONS = frozenset({types.FunctionType, types.BuiltinFunctionType})
 BY_VALUE = (FREE_TYPES | SHOWN | {range, slice, type(Ellipsis), type(NotImplemented)}) - FUNCTIONS
 SETS = frozenset({set, frozenset})
+NUMBERS = frozenset({bool, int, float, complex})
 MAX_DEPTH = 8  # of containers in each other
 
 
@@ -42,8 +43,9 @@ def has_address(value: Any, is_hash: bool = False, depth: int = MAX_DEPTH) -> ty
     if cls is types.BuiltinFunctionType:
         return None if is_a(value.__self__, types.ModuleType) else cls
     if is_a(value, HOLDERS) or cls in ROWS:
-        items = objects_in(value) if depth else ()
-        return next((found for item in items if (found := has_address(item, is_hash, depth - 1)) is not None), None)
+        if not depth:
+            return cls  # not looked into
+        return next((found for item in objects_in(value) if (found := has_address(item, is_hash, depth - 1)) is not None), None)
     return None if is_numpys(module_of(cls)) else cls
 
 
@@ -60,15 +62,15 @@ def note_order(sources: Sources, values: Iterable[Any]) -> None:
 
 def has_order(value: Any, depth: int = MAX_DEPTH) -> bool:
     """True if a value is, or has in it, a set whose order depends on hashes of texts or addresses."""
-    if type(value) in BY_VALUE or not (depth and is_a(value, HOLDERS)):
+    if type(value) in BY_VALUE or not is_a(value, HOLDERS):
         return False
     if is_a(value, set | frozenset):
         return not all(map(is_number, value))
-    return any(has_order(item, depth - 1) for item in objects_in(value))
+    return not depth or any(has_order(item, depth - 1) for item in objects_in(value))
 
 
 def is_number(value: Any) -> bool:
-    """True if a value's hash is the same in each process: a number, or a tuple of numbers."""
+    """True if a value's hash is the same in each process: a number that is not NaN, or a tuple of numbers."""
     if is_a(value, tuple | frozenset):
         return all(map(is_number, value))
-    return is_a(value, int | float | complex | np.generic)
+    return (type(value) in NUMBERS or is_a(value, np.number | np.bool_)) and value == value  # noqa: PLR0124

@@ -20,6 +20,7 @@ def _identified(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     sources = scope.stage.sources
     if args and identity.has_address(args[0], f is hash) is not None:
         return call_unknown(scope, f, args, kwargs)
+    identity.note_order(sources, args)
     if args and f is hash:
         identity.note_hash(sources, args[0])
     return call_pure(scope, f, args, kwargs)
