@@ -10,9 +10,9 @@
  *
  * The loop of temporal_blocking.c, whose iterations are pairs, has no such copies any more.
  *
- * Invariants: the copy before the loop stores all of the buffer, at its place, nothing changes what it
- * reads, and no later iteration reads what it stores. The last iteration stores the elements that the copy after the loop reads, over the same
- * axes. The buffer has no other use before the loop, or after it. */
+ * Invariants: no nest of the loop folds. The copy before the loop stores all of the buffer, at its place, nothing
+ * changes what it reads, and no later iteration reads what it stores. The last iteration stores the elements that the
+ * copy after the loop reads, over the same axes. The buffer has no other use before the loop, or after it. */
 #include "loops/loops.h"
 
 enum { MAX_TRIPS = 256 }; /* iterations that are looked at one by one */
