@@ -295,6 +295,7 @@ def fall_back(stage: Stage, why: str = LITTLE) -> None:
     for scope in stage.scopes:
         scope.__class__ = stage.plain_hooks
     stage.state.waiting.clear()  # operands die when Python's would
+    stage.effects.remade.clear()
     forget(stage.tracer, stage.sources, stage.arrays)
 
 
