@@ -2,8 +2,8 @@
 
     python tests/support/fuzz.py [--seconds 600] [--processes N] [--out FOLDER] [KIND ...]
 
-Each process runs the programs of one kind and is replaced after some of them, by the kind that is due, or when it ends by
-itself, which counts as a failure of the program it ran. Prints how many programs each kind ran and the seeds of those that failed; the
+Each process runs the programs of one kind, and is replaced after some of them by the kind that is due. One that ends by
+itself counts as a failure of the program it ran. Prints how many programs each kind ran and the seeds of those that failed; the
 folder has the output of each failure. The exit status is 1 if there is one.
 """
 
