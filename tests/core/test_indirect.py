@@ -114,20 +114,20 @@ def test_scatter(way, dtype):
     for op in ("add", "subtract", "multiply", "maximum")
     if d != "bool" and not (d.startswith("c") and op == "maximum")  # these are not defined
 ])
-@pytest.mark.parametrize("n", [1, 1000])
-def test_scatter_combines(way, dtype, op, n):
+@pytest.mark.parametrize("n, row", [(1, ()), (1000, ()), (50, (19,))])
+def test_scatter_combines(way, dtype, op, n, row):
+    """The elements of a row are combined in vectors, the rows in order."""
     rng = np.random.default_rng(5)
-    a = values(rng, dtype, 16)
+    n = min(n, 4) if op == "multiply" else n
+    a = values(rng, dtype, (16, *row))
     index = rng.integers(0, 16, n)
-    v = values(rng, dtype, n) % 3 if not dtype.startswith("c") else values(rng, dtype, n)
-    text = f"""graph f(in0: {dtype}[16], in1: i64[{n}], in2: {dtype}[{n}]) {{
-      %0: {dtype}[16] = scatter(in0, in0, in2, in1, axes=[0], combine={op})
+    v = values(rng, dtype, (n, *row))
+    v = v if dtype.startswith("c") else v % 3
+    text = f"""graph f(in0: {dtype}[{sizes(a)}], in1: i64[{n}], in2: {dtype}[{sizes(v)}]) {{
+      %0: {dtype}[{sizes(a)}] = scatter(in0, in0, in2, in1, axes=[0], combine={op})
       return %0
     }}"""
     expected = a.copy()
-    if op == "multiply":
-        v, index = v[:4], index[:4]
-        text = text.replace(f"[{n}]", f"[{len(v)}]")
     getattr(np, op).at(expected, index, v)
     got = way.run(text, [a, index, v])[0]
     if dtype.startswith("c") and op == "multiply":
