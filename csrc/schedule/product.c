@@ -35,18 +35,29 @@ ci_label_product(CiScheduler *s, CiKernel *kernel)
     return true;
 }
 
+/* Tiles of narrow floats are a GPU's; a processor packs factors that are floats of the sums' type. */
+static bool
+has_builder(const CiMachine *machine, const CiAttention *attention)
+{
+    bool is_narrow = attention->narrow != attention->scores->target->dtype;
+    return is_narrow ? machine->tensor_dtypes & CI_DTYPE_BIT(attention->narrow) : machine->packs_products;
+}
+
 bool
 ci_has_attention(const CiScheduler *s, const CiKernel *kernel)
 {
     CiAttention attention;
-    return s->machine->has_templates && s->machine->tensor_dtypes && !ci_kernel_why_no_attention(s->sym, kernel, &attention);
+    return s->machine->has_templates && !ci_kernel_why_no_attention(s->sym, kernel, &attention) &&
+           has_builder(s->machine, &attention);
 }
 
 bool
 ci_label_attention(CiScheduler *s, CiKernel *kernel)
 {
+    CiAttention attention;
     if (!ci_has_attention(s, kernel))
         return false;
+    (void)ci_kernel_why_no_attention(s->sym, kernel, &attention);
     kernel->kind = CI_TEMPLATE_attention;
     kernel->lanes_on_outer = true;
     for (int k = 0; k < kernel->nouter; k++)
@@ -54,5 +65,9 @@ ci_label_attention(CiScheduler *s, CiKernel *kernel)
     kernel->outer[kernel->nouter - 1].label = CI_LABEL_vector;
     kernel->outer[kernel->nouter - 1].factor = 1;
     kernel->unit_work = kernel->stages[0].axes[0].extent;
+    if (s->machine->packs_products) {
+        kernel->outer[kernel->nouter - 1].factor = ci_attention_rows(s->machine, attention.narrow);
+        kernel->unit_work = ci_attention_work(s->sym, kernel, s->machine, &attention);
+    }
     return true;
 }
