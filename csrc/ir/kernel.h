@@ -233,8 +233,8 @@ typedef struct CiProduct {
     int left, right;      /* factors in the body: of the row and the step, of the column and it */
     const CiExpr *length; /* steps */
 } CiProduct;
-/* Rows of a tile of registers, at most. */
-#define CI_PRODUCT_ROWS 14
+/* Rows of a tile of registers, at most: each has an address in another register. */
+#define CI_PRODUCT_ROWS 8
 /* A nest that adds up products is among its own. */
 bool ci_kernel_has_product(const CiKernel *kernel);
 /* NULL where its loops are those of a product, which *out then describes. */

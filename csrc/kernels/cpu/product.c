@@ -15,8 +15,6 @@
  * and no additional overflow occurs; their results are not used. */
 #include "kernels/kernels.h"
 
-#define ROWS_OF_ONE 8 /* rows of sums with one vector in each */
-
 typedef struct Maker {
     CiBuild b;
     CiProductLoops loops;
@@ -48,7 +46,7 @@ choose_sizes(Maker *m)
         m->lanes /= 2;
     m->vectors = columns > m->lanes ? 2 : 1;
     m->rows = ci_register_rows_of(m->loops.row_extent,
-                                  m->vectors == 1 ? ROWS_OF_ONE : ci_register_rows(m->b.machine));
+                                  m->vectors == 1 ? CI_PRODUCT_ROWS : ci_register_rows(m->b.machine));
 }
 
 /* Iterations of an axis that are one unit's. */
