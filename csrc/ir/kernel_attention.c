@@ -1,6 +1,5 @@
 /* Recognizes attention: a softmax along rows of scores, which a product makes, between that product and one
  * with values. The sum of the softmax divides the second product. */
-#include "analysis/choices.h"
 #include "ir/kernel.h"
 #include "ir/machine.h"
 
@@ -33,7 +32,7 @@ result_of(const CiNest *nest)
     return &nest->body.ops[nest->body.result];
 }
 
-/* What a product multiplies: the narrow float that a factor is the f32 of, or else the factor. */
+/* A factor of a product: the narrow float of which it is the f32, or else the factor. */
 static const CiScalar *
 factor_of(const CiNest *product, int k)
 {
@@ -191,6 +190,8 @@ ci_kernel_why_no_attention(CiSym *sym, const CiKernel *kernel, CiAttention *out)
 
 /* ---- sizes of a unit on a processor ---- */
 
+enum { MOST_KEYS = 128 }; /* of a block: the choice attention_keys allows no more */
+
 int
 ci_attention_rows(const CiMachine *machine, CiDtype dtype)
 {
@@ -211,7 +212,7 @@ ci_attention_scratch(CiSym *sym, const CiKernel *kernel, const CiMachine *machin
                  *both = ci_expr_add(sym, head, columns);
     CiDtype dtype = a->scores->target->dtype;
     int64_t size = (int64_t)ci_dtype_size(dtype), rows = ci_attention_rows(machine, dtype),
-            keys = ci_choice(machine, CI_CHOICE_attention_keys);
+            keys = MOST_KEYS;
     const CiExpr *vectors = plus(sym, both, keys + 2 * CI_PRODUCT_ROWS + CI_ATTENTION_STATE),
                  *copied = ci_expr_mul(sym, both, ci_expr_const(sym, keys * size));
     return ci_expr_add(sym, ci_expr_mul(sym, vectors, ci_expr_const(sym, rows * size)), copied);

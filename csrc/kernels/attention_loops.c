@@ -43,9 +43,9 @@ stored_after(Taker *m, const CiStmt *fold)
     return stmt->at.memory;
 }
 
-/* A loop that is behind a statement stores to the memory. */
+/* A loop after the statement stores to the memory. */
 static bool
-is_stored_behind(const CiStmt *stmt, const CiMemory *memory)
+is_stored_after(const CiStmt *stmt, const CiMemory *memory)
 {
     for (stmt = stmt->next; stmt; stmt = stmt->next)
         for (const CiStmt *inside = stmt->kind == CI_STMT_for ? stmt->body.first : NULL; inside; inside = inside->next)
@@ -142,7 +142,7 @@ take_apart(Taker *m)
     m->loops.sum_memory = stored_after(m, m->loops.sum);
     take_factors(m, m->loops.second, m->loops.column_var, &m->loops.weights, &m->loops.values);
     take_factors(m, m->loops.first, m->loops.key_var, &m->loops.rows, &m->loops.keys);
-    m->loops.has_quotients = m->loops.weights.load && is_stored_behind(found.loops[2] ? found.loops[2] : found.folds[2],
+    m->loops.has_quotients = m->loops.weights.load && is_stored_after(found.loops[2] ? found.loops[2] : found.folds[2],
                                                                        m->loops.weights.load->at.memory);
     m->loops.score = ci_hole_of_value(b, &m->loops.top->body, m->loops.top->body.last->args[0]);
     m->loops.result_memory = stored_after(m, m->loops.second);

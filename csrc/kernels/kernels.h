@@ -116,7 +116,6 @@ int ci_register_rows(const CiMachine *machine);
 int ci_register_rows_of(const CiExpr *extent, int most);
 void ci_register_tile_add_up(CiBuild *b, CiRegisterTile *tile, const CiExpr *length);
 int ci_register_tile_sum(CiBuild *b, const CiRegisterTile *tile, int row, int vector);
-int ci_build_splat(CiBuild *b, CiType type, int value);
 
 /* cpu/product.c */
 void ci_product_in_registers(CiBuild *b);

@@ -10,10 +10,9 @@
  *
  * Lanes are rows: keys and values are read as they lie, one number for all rows, and maxima and sums
  * are those of lanes. Results are scaled to the largest maximum so far (Milakov, Gimelshein, Online
- * normalizer calculation for softmax, 2018; Dao, FlashAttention-2, 2023). Where the program divides
- * weights by their sum before it multiplies them by values, weights are divided by the number of keys
- * before, and results by the sum of those at the end: nothing overflows that did not. Rows beyond the
- * end repeat the last one. */
+ * normalizer calculation for softmax, 2018; Dao, FlashAttention-2, 2023). If the program divides
+ * weights by their sum first, weights are divided by the number of keys, and results by the sum of
+ * those at the end: nothing overflows that did not. Rows beyond the end repeat the last one. */
 #include "kernels/kernels.h"
 
 #include <math.h>
@@ -109,7 +108,7 @@ choose_sizes(Maker *m)
     m->nkeys = (int)(keys > m->tile ? keys / m->tile * m->tile : keys);
 }
 
-/* In scratch, behind what is there. */
+/* In scratch, after what is used. */
 static CiMemory *
 alloc_scratch(Maker *m, const char *stem, const CiExpr *size)
 {
@@ -335,7 +334,7 @@ add_weights(Maker *m, const CiExpr *row, int top, CiMemory *total)
     ci_build_leave(&m->b, outside);
 }
 
-/* What is beyond the last row is that row's again. */
+/* Rows beyond the last one are copies of it. */
 static void
 repeat_last(Maker *m)
 {

@@ -1,6 +1,5 @@
-/* What products on a processor have in common: a panel, in which a factor lies step by step, a few
- * vectors side by side, and a tile of sums in registers, each row of which multiplies those vectors
- * by one number. */
+/* Products on a processor consist of panels and tiles of registers. A panel has a factor, step by step, a
+ * few vectors at a time. A tile has sums in registers: each row multiplies those vectors by one number. */
 #include "kernels/kernels.h"
 
 typedef struct Maker {
@@ -139,8 +138,8 @@ ci_panel_fill(CiBuild *b, const CiPanel *p, const CiExpr *base, const CiExpr *fi
 
 /* ---- sums ---- */
 
-int
-ci_build_splat(CiBuild *b, CiType type, int value)
+static int
+splat(CiBuild *b, CiType type, int value)
 {
     return type.lanes == 1 ? value : ci_build_let(b, type, CI_OP_splat, 1, &value);
 }
@@ -154,7 +153,7 @@ add_step(CiBuild *b, CiRegisterTile *t, const CiExpr *step)
     for (int v = 0; v < t->vectors; v++)
         right[v] = t->right(t->maker, v, step);
     for (int r = 0; r < t->rows; r++) {
-        int left = ci_build_splat(b, type, t->left(t->maker, r, step));
+        int left = splat(b, type, t->left(t->maker, r, step));
         for (int v = 0; v < t->vectors; v++) {
             CiMemory *sum = t->sums[r * t->vectors + v];
             const int args[] = {left, right[v], ci_build_load(b, sum, zero, t->lanes)};
@@ -168,7 +167,7 @@ ci_register_tile_add_up(CiBuild *b, CiRegisterTile *t, const CiExpr *length)
 {
     const CiExpr *zero = ci_expr_const(b->sym, 0);
     CiType type = ci_type_of(t->dtype, t->lanes);
-    int nothing = ci_build_splat(b, type, ci_build_const(b, ci_type_of(t->dtype, 1), (CiConst){0}));
+    int nothing = splat(b, type, ci_build_const(b, ci_type_of(t->dtype, 1), (CiConst){0}));
     for (int k = 0; k < t->rows * t->vectors; k++) {
         t->sums[k] = ci_build_alloc(b, ci_build_name(b, "sum"), t->dtype, t->lanes, CI_SPACE_register,
                                     ci_expr_const(b->sym, 1));
