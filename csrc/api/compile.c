@@ -96,7 +96,7 @@ lower(CiJob *job, const CiMachine *machine)
 {
     CiRequest *request = job->request;
     if (request->options->fusion && strcmp(request->options->templates, "never") != 0)
-        ci_graph_attention(request->graph, machine);
+        ci_graph_attention(request->graph, machine, ci_options_have_numpys_order(request->options));
     CiLoops *loops = ci_lower(request->graph, machine, request->options);
     request->info.lower_ms = lap_ms(job);
     CiLoops *given = ci_given_loops(request, loops);

@@ -233,7 +233,7 @@ typedef struct CiProduct {
     int left, right;      /* factors in the body: of the row and the step, of the column and it */
     const CiExpr *length; /* steps */
 } CiProduct;
-/* Rows of a tile of registers, at most. */
+/* Rows of a tile of registers, at most: each has an address in another register. */
 #define CI_PRODUCT_ROWS 8
 /* A nest that adds up products is among its own. */
 bool ci_kernel_has_product(const CiKernel *kernel);
@@ -247,11 +247,20 @@ int ci_product_panel(const CiExpr *columns, int tile); /* columns of the panel *
  * weights and values. */
 typedef struct CiAttention {
     const CiNest *scores, *elements, *top, *weights, *sum, *product; /* elements: of which the maximum is, or NULL */
+    const CiNest *quotients; /* weights divided by their sum, which the second product has then; or NULL */
+    CiDtype narrow;          /* of the factors: f16 or bf16, or that of the sums */
 } CiAttention;
 /* Elements of a head, at most. */
 #define CI_ATTENTION_SIZE 256
+/* A head may have that size; an unknown one is taken for small where the factors are not narrow. */
+bool ci_attention_has_size(const CiExpr *size, bool is_wide);
 /* NULL where the nests are those of an attention, which *out then describes. */
 const char *ci_kernel_why_no_attention(CiSym *sym, const CiKernel *kernel, CiAttention *out);
+/* On a processor: rows of a unit, which are two vectors' lanes, its scratch and its work. */
+#define CI_ATTENTION_STATE 3 /* maximum, scale and sum of each row */
+int ci_attention_rows(const CiMachine *machine, CiDtype dtype);
+const CiExpr *ci_attention_scratch(CiSym *sym, const CiKernel *kernel, const CiMachine *machine, const CiAttention *a);
+const CiExpr *ci_attention_work(CiSym *sym, const CiKernel *kernel, const CiMachine *machine, const CiAttention *a);
 /* The parts of a row-and-column reduction (margins of a table). */
 typedef struct CiMargins {
     const CiStage *rows, *columns;

@@ -1,6 +1,7 @@
 /* Recognizes attention: a softmax along rows of scores, which a product makes, between that product and one
  * with values. The sum of the softmax divides the second product. */
 #include "ir/kernel.h"
+#include "ir/machine.h"
 
 #include <string.h>
 
@@ -31,22 +32,22 @@ result_of(const CiNest *nest)
     return &nest->body.ops[nest->body.result];
 }
 
-/* The float that is the f32 of a narrow one, in which a factor of a product ends; or NULL. */
+/* A factor of a product: the narrow float of which it is the f32, or else the factor. */
 static const CiScalar *
-narrow_factor(const CiNest *product, int k)
+factor_of(const CiNest *product, int k)
 {
     const CiBody *body = &product->body;
     const CiScalar *factor = &body->ops[result_of(product)->args[k]];
     const CiScalar *narrow = factor->op == CI_OP_cast ? &body->ops[factor->args[0]] : NULL;
-    return narrow && ci_dtype_size(narrow->dtype) == 2 && ci_dtype_class(narrow->dtype) == CI_CLASS_float ? narrow : NULL;
+    return narrow && ci_dtype_size(narrow->dtype) == 2 && ci_dtype_class(narrow->dtype) == CI_CLASS_float ? narrow : factor;
 }
 
 static bool
 is_product(const CiKernel *kernel, const CiNest *nest)
 {
     return nest->order.kind == CI_FOLD_fused && nest->fold == CI_OP_sum && nest->npoint == kernel->nouter + 1 &&
-           nest->naxes == nest->npoint + 1 && result_of(nest)->op == CI_OP_multiply && narrow_factor(nest, 0) &&
-           narrow_factor(nest, 1) && narrow_factor(nest, 0)->dtype == narrow_factor(nest, 1)->dtype;
+           nest->naxes == nest->npoint + 1 && result_of(nest)->op == CI_OP_multiply &&
+           factor_of(nest, 0)->dtype == factor_of(nest, 1)->dtype;
 }
 
 /* One factor is of a row and a step, the other one of a step and a column. The first one's number; -1: no. */
@@ -74,22 +75,34 @@ static bool
 has_weights(const CiAttention *a)
 {
     const CiBody *body = &a->weights->body;
-    const CiScalar *power = result_of(a->weights),
-                   *distance = power->op == CI_OP_exp ? &body->ops[power->args[0]] : power;
-    return distance->op == CI_OP_subtract && distance->dtype == CI_DTYPE_f32 && loads(body, distance->args[1], a->top) &&
+    const CiScalar *power = result_of(a->weights), *distance = &body->ops[power->args[0]];
+    return power->op == CI_OP_exp && distance->op == CI_OP_subtract &&
+           distance->dtype == a->scores->target->dtype && loads(body, distance->args[1], a->top) &&
            is_same(body, distance->args[0], &a->top->body, a->top->body.result);
 }
 
-/* The left factor of the second product is a weight, rounded. */
+/* Quotients, if there are any: weights by their sum. */
+static bool
+has_quotients(const CiAttention *a)
+{
+    const CiScalar *quotient = a->quotients ? result_of(a->quotients) : NULL;
+    return !quotient || (quotient->op == CI_OP_divide && quotient->dtype == a->weights->target->dtype &&
+                         loads(&a->quotients->body, quotient->args[0], a->weights) &&
+                         loads(&a->quotients->body, quotient->args[1], a->sum));
+}
+
+/* The left factor of the second product is a weight, rounded if it is narrow, or its quotient. */
 static bool
 multiplies_weights(CiSym *sym, const CiKernel *kernel, const CiAttention *a)
 {
     int left = left_factor(kernel, a->product);
-    const CiScalar *narrow = left < 0 ? NULL : narrow_factor(a->product, left);
-    const CiScalar *load = narrow && narrow->op == CI_OP_cast ? &a->product->body.ops[narrow->args[0]] : NULL;
-    const CiExpr *key = a->weights->axes[kernel->nouter].var, *step = a->product->axes[kernel->nouter + 1].var;
-    return load && load->op == CI_OP_load && load->buffer == a->weights->target &&
-           load->index == ci_expr_substitute(sym, a->weights->store, 1, &key, &step);
+    const CiNest *made = a->quotients ? a->quotients : a->weights;
+    const CiScalar *load = left < 0 ? NULL : factor_of(a->product, left);
+    if (load && a->narrow != a->scores->target->dtype)
+        load = load->op == CI_OP_cast ? &a->product->body.ops[load->args[0]] : NULL;
+    const CiExpr *key = made->axes[kernel->nouter].var, *step = a->product->axes[kernel->nouter + 1].var;
+    return load && load->op == CI_OP_load && load->buffer == made->target &&
+           load->index == ci_expr_substitute(sym, made->store, 1, &key, &step);
 }
 
 static bool
@@ -128,10 +141,18 @@ find_nests(const CiKernel *kernel, CiAttention *a)
             a->weights = nest;
         else if (a->weights && !a->sum && is_fold_of_row(kernel, nest, CI_OP_sum))
             a->sum = nest;
+        else if (a->sum && !a->quotients && is_pointwise(kernel, nest))
+            a->quotients = nest;
         else
             return "there is more than two products and a softmax";
     }
     return a->product ? NULL : "two products with a softmax between them are missing";
+}
+
+bool
+ci_attention_has_size(const CiExpr *size, bool is_wide)
+{
+    return (is_wide && size->kind != CI_EXPR_const) || size->high <= CI_ATTENTION_SIZE;
 }
 
 const char *
@@ -146,13 +167,62 @@ ci_kernel_why_no_attention(CiSym *sym, const CiKernel *kernel, CiAttention *out)
     int first = kernel->nouter;
     const CiExpr *keys = out->scores->axes[first].extent;
     if ((out->elements && out->elements->axes[first].extent != keys) || out->top->axes[first].extent != keys || out->weights->axes[first].extent != keys ||
-        out->sum->axes[first].extent != keys || out->product->axes[first + 1].extent != keys)
+        out->sum->axes[first].extent != keys || out->product->axes[first + 1].extent != keys ||
+        (out->quotients && out->quotients->axes[first].extent != keys))
         return "rows differ in length";
-    if (out->scores->axes[first + 1].extent->high > CI_ATTENTION_SIZE || out->product->axes[first].extent->high > CI_ATTENTION_SIZE)
+    out->narrow = factor_of(out->scores, 0)->dtype;
+    bool is_wide = out->narrow == out->scores->target->dtype;
+    if (factor_of(out->product, 0)->dtype != out->narrow || out->product->target->dtype != out->scores->target->dtype)
+        return "the products differ in type";
+    if (out->quotients && !is_wide)
+        return "weights are divided before they are rounded";
+    if (!ci_attention_has_size(out->scores->axes[first + 1].extent, is_wide) ||
+        !ci_attention_has_size(out->product->axes[first].extent, is_wide))
         return "a head is too large";
     if (left_factor(kernel, out->scores) < 0)
         return "a factor of the scores is not that of rows or of columns alone";
     if (!has_weights(out) || !loads(&out->sum->body, out->sum->body.result, out->weights))
         return "weights are not the exponentials of scores less their maximum";
+    if (!has_quotients(out))
+        return "what is between the sum and the second product is more than a division";
     return multiplies_weights(sym, kernel, out) ? NULL : "the second product is not one of weights";
+}
+
+/* ---- sizes of a unit on a processor ---- */
+
+enum { MOST_KEYS = 128 }; /* of a block: the choice attention_keys allows no more */
+
+int
+ci_attention_rows(const CiMachine *machine, CiDtype dtype)
+{
+    return 2 * machine->vector_bytes / (int)ci_dtype_size(dtype);
+}
+
+static const CiExpr *
+plus(CiSym *sym, const CiExpr *x, int64_t y)
+{
+    return ci_expr_add(sym, x, ci_expr_const(sym, y));
+}
+
+/* Rows, scores and results with a vector of rows for each step, key and column; factors that are copied. */
+const CiExpr *
+ci_attention_scratch(CiSym *sym, const CiKernel *kernel, const CiMachine *machine, const CiAttention *a)
+{
+    const CiExpr *head = a->scores->axes[kernel->nouter + 1].extent, *columns = a->product->axes[kernel->nouter].extent,
+                 *both = ci_expr_add(sym, head, columns);
+    CiDtype dtype = a->scores->target->dtype;
+    int64_t size = (int64_t)ci_dtype_size(dtype), rows = ci_attention_rows(machine, dtype),
+            keys = MOST_KEYS;
+    const CiExpr *vectors = plus(sym, both, keys + 2 * CI_PRODUCT_ROWS + CI_ATTENTION_STATE),
+                 *copied = ci_expr_mul(sym, both, ci_expr_const(sym, keys * size));
+    return ci_expr_add(sym, ci_expr_mul(sym, vectors, ci_expr_const(sym, rows * size)), copied);
+}
+
+const CiExpr *
+ci_attention_work(CiSym *sym, const CiKernel *kernel, const CiMachine *machine, const CiAttention *a)
+{
+    const CiExpr *head = a->scores->axes[kernel->nouter + 1].extent, *columns = a->product->axes[kernel->nouter].extent,
+                 *keys = a->scores->axes[kernel->nouter].extent;
+    int64_t rows = ci_attention_rows(machine, a->scores->target->dtype);
+    return ci_expr_mul(sym, ci_expr_mul(sym, ci_expr_add(sym, head, columns), keys), ci_expr_const(sym, rows));
 }

@@ -216,7 +216,8 @@ verify_template(const Verifier *v)
     const char *why = ci_kernel_why_no_attention(v->sym, v->whole, &attention);
     if (why)
         refuse(v, ci_format(v->ctx, "it is no attention: %s", why));
-    return ci_expr_const(v->sym, 0);
+    return v->machine->packs_products ? ci_attention_scratch(v->sym, v->whole, v->machine, &attention)
+                                      : ci_expr_const(v->sym, 0);
 }
 
 static void

@@ -43,13 +43,23 @@ stored_after(Taker *m, const CiStmt *fold)
     return stmt->at.memory;
 }
 
-static CiHole
-narrow_hole(Taker *m, const CiStmts *body, int value)
+/* A loop after the statement stores to the memory. */
+static bool
+is_stored_after(const CiStmt *stmt, const CiMemory *memory)
 {
-    int narrow = ci_find_narrow(&m->b, body, value);
-    CI_REQUIRE(m->b.ctx, narrow >= 0);
-    m->loops.narrow = m->b.proc->types[narrow].dtype;
-    return ci_hole_of_value(&m->b, body, narrow);
+    for (stmt = stmt->next; stmt; stmt = stmt->next)
+        for (const CiStmt *inside = stmt->kind == CI_STMT_for ? stmt->body.first : NULL; inside; inside = inside->next)
+            if (inside->kind == CI_STMT_store && inside->at.memory == memory)
+                return true;
+    return false;
+}
+
+static CiHole
+factor_hole(Taker *m, const CiStmts *body, int value)
+{
+    int narrow = ci_find_narrow(&m->b, body, value), factor = narrow < 0 ? value : narrow;
+    m->loops.narrow = m->b.proc->types[factor].dtype;
+    return ci_hole_of_value(&m->b, body, factor);
 }
 
 /* Of the factors of a sum of products the one that is the same for all columns, and the other one. */
@@ -60,8 +70,8 @@ take_factors(Taker *m, const CiStmt *fold, const CiExpr *column, CiHole *left, C
     while (times_of && times_of->value != fold->body.last->args[0])
         times_of = times_of->next;
     CI_REQUIRE(m->b.ctx, times_of && times_of->op == CI_OP_multiply);
-    *left = narrow_hole(m, &fold->body, times_of->args[0]);
-    *right = narrow_hole(m, &fold->body, times_of->args[1]);
+    *left = factor_hole(m, &fold->body, times_of->args[0]);
+    *right = factor_hole(m, &fold->body, times_of->args[1]);
     if (ci_hole_varies(left, column)) {
         CiHole other = *left;
         *left = *right;
@@ -132,6 +142,8 @@ take_apart(Taker *m)
     m->loops.sum_memory = stored_after(m, m->loops.sum);
     take_factors(m, m->loops.second, m->loops.column_var, &m->loops.weights, &m->loops.values);
     take_factors(m, m->loops.first, m->loops.key_var, &m->loops.rows, &m->loops.keys);
+    m->loops.has_quotients = m->loops.weights.load && is_stored_after(found.loops[2] ? found.loops[2] : found.folds[2],
+                                                                       m->loops.weights.load->at.memory);
     m->loops.score = ci_hole_of_value(b, &m->loops.top->body, m->loops.top->body.last->args[0]);
     m->loops.result_memory = stored_after(m, m->loops.second);
     take_behind(m, inside, found.loops[3]);

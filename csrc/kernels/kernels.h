@@ -65,11 +65,12 @@ void ci_product_put_behind(CiBuild *b, CiProductLoops *loops, CiMemory *sums, co
 
 /* The loops of an attention, taken apart. */
 typedef struct CiAttentionLoops {
-    const CiStmt *points[CI_MAX_FOLD_AXES]; /* loops over points; the last one is that of rows */
+    CiStmt *points[CI_MAX_FOLD_AXES]; /* loops over points; the last one is that of rows */
     int npoints;
     const CiStmt *first, *top, *sum, *second;             /* folds */
     CiMemory *scores_memory, *sum_memory, *result_memory; /* what the folds' results are stored to */
-    CiHole rows, keys, weights, values, score;            /* factors, narrow; the maximum is of scores */
+    CiHole rows, keys, weights, values, score;            /* factors, narrow if they are; the maximum is of scores */
+    bool has_quotients;                                   /* weights are divided by their sum before they are a factor */
     CiHole open_score;                                    /* score, where no key is excluded */
     bool has_limit;
     const CiExpr *ahead; /* a key is excluded where row - key + ahead < 0 */
@@ -81,8 +82,46 @@ typedef struct CiAttentionLoops {
 /* attention_loops.c */
 CiAttentionLoops ci_attention_take_apart(CiBuild *b);
 
+/* cpu/register_tile.c: panels and sums in registers, which products on a processor consist of. */
+/* Where a factor is read: at a row or column, and at a step. */
+typedef struct CiFactorAt {
+    const CiExpr *var, *at, *step_var, *step;
+} CiFactorAt;
+/* The factor there; in lanes, of as many rows or columns. */
+int ci_factor_at(CiBuild *b, const CiHole *hole, const CiFactorAt *at, int lanes);
+
+/* A factor, a few vectors of rows or columns at a time, step by step. */
+typedef struct CiPanel {
+    const CiHole *hole;
+    const CiExpr *side_var, *step_var, *length; /* rows or columns, steps and how many */
+    int lanes, vectors;
+    CiMemory *memory;
+} CiPanel;
+/* Fills it from an element on with the rows or columns from `first` on, of which `here` exist; the last one is
+ * repeated beyond. */
+void ci_panel_fill(CiBuild *b, const CiPanel *panel, const CiExpr *base, const CiExpr *first, const CiExpr *here);
+
+/* Sums of a few rows by one or two vectors. */
+typedef struct CiRegisterTile {
+    CiDtype dtype;
+    int rows, vectors, lanes;
+    void *maker; /* of the factors: a number for each row, a vector for each of the vectors */
+    int (*left)(void *maker, int row, const CiExpr *step);
+    int (*right)(void *maker, int vector, const CiExpr *step);
+    CiMemory *sums[2 * CI_PRODUCT_ROWS];
+} CiRegisterTile;
+/* Rows of a tile with two vectors of sums: these and the factors fill the machine's registers. */
+int ci_register_rows(const CiMachine *machine);
+/* Rows of tiles of that many, of which few are none of the result's. */
+int ci_register_rows_of(const CiExpr *extent, int most);
+void ci_register_tile_add_up(CiBuild *b, CiRegisterTile *tile, const CiExpr *length);
+int ci_register_tile_sum(CiBuild *b, const CiRegisterTile *tile, int row, int vector);
+
 /* cpu/product.c */
 void ci_product_in_registers(CiBuild *b);
+
+/* cpu/attention.c */
+void ci_attention_in_registers(CiBuild *b);
 
 /* cpu/margins.c */
 void ci_margins_in_one_walk(CiBuild *b);

@@ -1,14 +1,16 @@
-/* Attention: a softmax of scores between two products of narrow floats gets its steps in float32. Both products
- * become cinductor's own, so that one kernel may compute all of it without the scores in memory.
+/* Attention: of a softmax of scores between two products both products become cinductor's own, so that one kernel may
+ * compute all of it without the scores in memory. Between products of narrow floats the softmax gets its steps in float32.
  *
  *   matmul(divide(e, sum(e)), v)  where e = exp(x - max(x)) and x is element-wise of matmul(q, k)
  *   ->
- *   product(narrow(e), v) / sum(e)  where e = exp(float32(x) - max(float32(x)))
+ *   product(divide(e, sum(e)), v), if these are float32 or float64
+ *   product(narrow(e), v) / sum(e)  where e = exp(float32(x) - max(float32(x))), if they are narrow
  *
  * Scores keep their own operations, and are rounded as these say. Nothing else may read what is
  * between the products, because it would have to be in memory then.
  *
- * needs: a device that multiplies tiles of the type. keeps: x. Weights are rounded once instead of four times. */
+ * needs: a device that multiplies tiles of the narrow type; or a processor, and numerics that allow another order of sums.
+ * keeps: x. Narrow weights are rounded once instead of four times. */
 #include "passes/pass.h"
 
 #include "ir/kernel.h"
@@ -23,8 +25,9 @@ typedef struct Info {
 typedef struct Attention {
     CiGraph *g;
     const CiMachine *machine;
+    bool is_wide;              /* products are of float32 or float64, not of narrow floats */
     CiNode *scores;            /* the first product */
-    CiNode *weights, *values;  /* factors of the second one, narrow */
+    CiNode *weights, *values;  /* factors of the second one */
     CiNode *elements;          /* x */
     int nothers;               /* products besides the first that x depends on */
 } Attention;
@@ -64,9 +67,12 @@ count_uses(CiGraph *g, const CiBlock *block)
 
 /* ---- matching ---- */
 
+/* The type is one of factors. */
 static bool
-is_narrow(const Attention *a, const CiNode *node)
+is_factor(const Attention *a, const CiNode *node)
 {
+    if (a->is_wide)
+        return node->dtype == CI_DTYPE_f32 || node->dtype == CI_DTYPE_f64;
     return ci_dtype_size(node->dtype) == 2 && (a->machine->tensor_dtypes & CI_DTYPE_BIT(node->dtype));
 }
 
@@ -86,28 +92,32 @@ is_matmul(const CiNode *node)
            node->args[1]->rank > 1;
 }
 
-/* A library's product of narrow floats, whose result is one. */
+/* A library's product, whose result has the type of its factors. */
 static bool
 is_call(const Attention *a, const CiNode *node)
 {
-    return is_matmul(node) && is_narrow(a, node) && node->args[0]->dtype == node->dtype &&
+    return is_matmul(node) && is_factor(a, node) && node->args[0]->dtype == node->dtype &&
            node->args[1]->dtype == node->dtype;
 }
 
-/* A factor of a product of floats that are narrow; or NULL. */
+/* A factor of a product of cinductor's; of one of narrow floats, the narrow one; or NULL. */
 static CiNode *
-narrow_factor(const Attention *a, const CiNode *product, int k)
+factor_of(const Attention *a, const CiNode *product, int k)
 {
     CiNode *factor = product->args[k]->op == CI_OP_expand ? product->args[k]->args[0] : product->args[k];
-    return factor->op == CI_OP_cast && is_narrow(a, factor->args[0]) ? factor->args[0] : NULL;
+    if (a->is_wide)
+        return factor;
+    return factor->op == CI_OP_cast && is_factor(a, factor->args[0]) ? factor->args[0] : NULL;
 }
 
-/* A product with sums of float32. */
+/* A product with sums of float32; or of cinductor's, of factors that are not narrow. */
 static bool
 is_product(const Attention *a, const CiNode *node)
 {
-    return (node->op == CI_OP_product || is_matmul(node)) && node->dtype == CI_DTYPE_f32 && narrow_factor(a, node, 0) &&
-           narrow_factor(a, node, 1) && narrow_factor(a, node, 0)->dtype == narrow_factor(a, node, 1)->dtype;
+    if (a->is_wide)
+        return node->op == CI_OP_product && is_factor(a, node);
+    return (node->op == CI_OP_product || is_matmul(node)) && node->dtype == CI_DTYPE_f32 && factor_of(a, node, 0) &&
+           factor_of(a, node, 1) && factor_of(a, node, 0)->dtype == factor_of(a, node, 1)->dtype;
 }
 
 static bool
@@ -147,14 +157,20 @@ match_softmax(Attention *a)
     CiNode *quotient = skip(a->weights);
     CiNode *power = quotient->op == CI_OP_divide ? skip(quotient->args[0]) : quotient;
     CiNode *distance = power->op == CI_OP_exp ? skip(power->args[0]) : power;
-    if (distance->op != CI_OP_subtract || !has_sizes_of(power, a->weights))
+    if (quotient->op != CI_OP_divide || power->op != CI_OP_exp || distance->op != CI_OP_subtract ||
+        !has_sizes_of(power, a->weights))
         return false;
     a->elements = distance->args[0];
     const CiNode *sum = row_fold(quotient->args[1], CI_OP_sum, a->weights),
                  *top = row_fold(distance->args[1], CI_OP_max, a->weights);
-    return sum && top && skip(sum->args[0]) == power && skip(top->args[0]) == skip(a->elements) &&
-           has_sizes_of(a->elements, a->weights) && ci_dtype_is_float(a->elements->dtype) &&
-           ci_dtype_size(a->elements->dtype) <= 4;
+    if (!sum || !top || skip(sum->args[0]) != power || skip(top->args[0]) != skip(a->elements) ||
+        !has_sizes_of(a->elements, a->weights) || !ci_dtype_is_float(a->elements->dtype))
+        return false;
+    const CiNode *steps[] = {quotient, power, distance, sum, top, a->elements};
+    for (size_t k = 0; a->is_wide && k < sizeof steps / sizeof *steps; k++)
+        if (steps[k]->dtype != a->weights->dtype)
+            return false;
+    return a->is_wide || ci_dtype_size(a->elements->dtype) <= 4;
 }
 
 static bool
@@ -232,8 +248,8 @@ is_long(const CiExpr *size)
 static bool
 has_sizes(const Attention *a)
 {
-    int64_t columns = a->values->sizes[a->values->rank - 1]->high, steps = a->scores->args[0]->sizes[a->scores->args[0]->rank - 1]->high;
-    return columns <= CI_ATTENTION_SIZE && steps <= CI_ATTENTION_SIZE && is_long(a->values->sizes[a->values->rank - 1]) &&
+    const CiExpr *columns = a->values->sizes[a->values->rank - 1], *steps = a->scores->args[0]->sizes[a->scores->args[0]->rank - 1];
+    return ci_attention_has_size(columns, a->is_wide) && ci_attention_has_size(steps, a->is_wide) && is_long(a->values->sizes[a->values->rank - 1]) &&
            is_long(a->weights->sizes[a->weights->rank - 1]) && is_long(a->weights->sizes[a->weights->rank - 2]);
 }
 
@@ -243,10 +259,12 @@ match(Attention *a, const CiNode *root, const CiBlock *block)
     bool is_ours = is_product(a, root);
     if (!is_ours && !is_call(a, root))
         return false;
-    a->weights = is_ours ? narrow_factor(a, root, 0) : root->args[0];
-    a->values = is_ours ? narrow_factor(a, root, 1) : root->args[1];
+    a->weights = is_ours ? factor_of(a, root, 0) : root->args[0];
+    a->values = is_ours ? factor_of(a, root, 1) : root->args[1];
     if (!match_softmax(a) || !find_scores(a, a->elements) || a->nothers || !has_sizes(a))
         return false;
+    if (is_ours && a->is_wide && a->scores->op == CI_OP_product)
+        return false; /* nothing is left to do */
     count_inside(a, root->args[0]);
     return !has_other_readers(a, block);
 }
@@ -263,7 +281,7 @@ factor(Attention *a, CiNode *node, int rank, const CiExpr *const *batch, CiLoc l
     for (int k = 0; is_same && k < rank; k++)
         is_same = node->sizes[k] == sizes[k];
     node = is_same ? node : ci_graph_expand(a->g, node, rank, sizes, loc);
-    return ci_graph_cast(a->g, node, CI_DTYPE_f32, loc);
+    return a->is_wide ? node : ci_graph_cast(a->g, node, CI_DTYPE_f32, loc);
 }
 
 /* A call of a library as cinductor's own product; its factors are broadcast to the sizes of the result. */
@@ -285,9 +303,9 @@ rebuild(Attention *a, CiNode *node)
     if (info->copy)
         return info->copy;
     if (node == a->scores) {
-        bool is_wide = node->dtype == CI_DTYPE_f32;
-        CiNode *left = is_wide ? narrow_factor(a, node, 0) : node->args[0],
-               *right = is_wide ? narrow_factor(a, node, 1) : node->args[1];
+        bool is_ours = is_product(a, node);
+        CiNode *left = is_ours ? factor_of(a, node, 0) : node->args[0],
+               *right = is_ours ? factor_of(a, node, 1) : node->args[1];
         info->copy = ci_graph_cast(a->g, own_product(a, node, left, right), node->dtype, node->loc);
         return info->copy;
     }
@@ -324,10 +342,12 @@ static CiNode *
 rewrite(Attention *a, const CiNode *root)
 {
     CiLoc loc = root->loc;
-    CiNode *x = ci_graph_cast(a->g, rebuild(a, a->elements), CI_DTYPE_f32, loc),
+    CiNode *x = ci_graph_cast(a->g, rebuild(a, a->elements), a->is_wide ? root->dtype : CI_DTYPE_f32, loc),
            *distance = apply(a, CI_OP_subtract, x, fold_rows(a, CI_OP_max, x, loc), loc),
-           *power = apply(a, CI_OP_exp, distance, NULL, loc), *sum = fold_rows(a, CI_OP_sum, power, loc),
-           *weights = ci_graph_cast(a->g, power, a->weights->dtype, loc),
+           *power = apply(a, CI_OP_exp, distance, NULL, loc), *sum = fold_rows(a, CI_OP_sum, power, loc);
+    if (a->is_wide)
+        return own_product(a, root, apply(a, CI_OP_divide, power, sum, loc), a->values);
+    CiNode *weights = ci_graph_cast(a->g, power, a->weights->dtype, loc),
            *product = own_product(a, root, weights, a->values),
            *result = apply(a, CI_OP_divide, product, sum, loc);
     return ci_graph_cast(a->g, result, root->dtype, loc);
@@ -341,7 +361,7 @@ forward(CiNode *node)
 }
 
 static void
-sweep(CiGraph *g, const CiMachine *machine, CiBlock *block, bool *has_changed)
+sweep(CiGraph *g, const Attention *empty, CiBlock *block, bool *has_changed)
 {
     CiBlock *before = ci_graph_enter(g, block);
     CiNode **nodes = block->nodes;
@@ -351,11 +371,11 @@ sweep(CiGraph *g, const CiMachine *machine, CiBlock *block, bool *has_changed)
     block->nnodes = 0;
     CiBlock old = {.nodes = nodes, .nnodes = count};
     for (int k = 0; k < count; k++) {
-        Attention a = {.g = g, .machine = machine};
+        Attention a = *empty;
         for (int n = 0; n < nodes[k]->nargs; n++)
             nodes[k]->args[n] = forward(nodes[k]->args[n]);
         for (int n = 0; n < nodes[k]->nblocks; n++)
-            sweep(g, machine, nodes[k]->blocks[n], has_changed);
+            sweep(g, empty, nodes[k]->blocks[n], has_changed);
         bool is_one = match(&a, nodes[k], &old);
         CiNode *instead = is_one ? rewrite(&a, nodes[k]) : NULL;
         if (is_one || a.weights)
@@ -371,10 +391,11 @@ sweep(CiGraph *g, const CiMachine *machine, CiBlock *block, bool *has_changed)
 }
 
 void
-ci_graph_attention(CiGraph *g, const CiMachine *machine)
+ci_graph_attention(CiGraph *g, const CiMachine *machine, bool has_numpys_order)
 {
     bool has_changed = false;
-    if (!machine->tensor_dtypes || !machine->has_templates)
+    const Attention empty = {.g = g, .machine = machine, .is_wide = machine->packs_products};
+    if (!machine->has_templates || (empty.is_wide ? has_numpys_order : !machine->tensor_dtypes))
         return;
     forget(g->body);
     for (int k = 0; k < g->ninputs; k++)
@@ -382,7 +403,7 @@ ci_graph_attention(CiGraph *g, const CiMachine *machine)
     count_uses(g, g->body);
     for (int k = 0; k < g->nwrites; k++)
         info_of(g, g->writes[k].value)->uses++;
-    sweep(g, machine, g->body, &has_changed);
+    sweep(g, &empty, g->body, &has_changed);
     for (int k = 0; k < g->nwrites; k++)
         g->writes[k].value = forward(g->writes[k].value);
     if (has_changed) {

@@ -44,9 +44,10 @@ bool ci_passes_run_one(CiGraph *g, const char *name);
 #define CI_INDEX_ASSERT "index_asserts: "
 void ci_graph_assert_indices(CiGraph *g);
 
-/* attention.c: a softmax between products of floats of whose tiles the machine has products. */
+/* attention.c: a softmax between products of floats of whose tiles the machine has products, or, if floats need not be
+ * reduced in NumPy's order, that a processor packs. */
 struct CiMachine;
-void ci_graph_attention(CiGraph *g, const struct CiMachine *machine);
+void ci_graph_attention(CiGraph *g, const struct CiMachine *machine, bool has_numpys_order);
 
 /* user_passes.c: runs it, and holds what it has made against what it was given. */
 CiGraph *ci_pass_run_extra(CiGraph *g, const CiExtraPass *pass);

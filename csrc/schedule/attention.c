@@ -95,9 +95,11 @@ plan(CiScheduler *s, const int *parts, CiFusion *all)
     CiAttention a;
     *all = join(s, parts);
     if (!ci_may_join(s) || !ci_plan_joined(s, &s->fusions[parts[0]], all, &why) ||
-        ci_kernel_why_no_attention(s->sym, all->kernel, &a))
+        !ci_has_attention(s, all->kernel))
         return false;
-    const CiNest *between[] = {a.scores, a.elements ? a.elements : a.scores, a.top, a.weights, a.sum, a.product};
+    (void)ci_kernel_why_no_attention(s->sym, all->kernel, &a);
+    const CiNest *between[] = {a.scores, a.elements ? a.elements : a.scores, a.top, a.weights, a.sum,
+                               a.quotients ? a.quotients : a.product};
     for (size_t k = 0; k < sizeof between / sizeof *between; k++)
         if (!is_private(s, all, between[k]))
             return false;
@@ -117,7 +119,7 @@ remove_fusion(CiScheduler *s, int number)
 void
 ci_fuse_attention(CiScheduler *s)
 {
-    if (!s->machine->has_templates || !s->machine->tensor_dtypes)
+    if (!s->machine->has_templates)
         return;
     for (int third = 2; third < s->nfusions; third++) {
         CiFusion all;

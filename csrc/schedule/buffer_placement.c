@@ -380,8 +380,12 @@ ci_place_buffers(CiScheduler *s, int fusion)
     place_targets(s, kernel, s->fusions[fusion].number);
     if (kernel->kind && s->machine->packs_products && !ci_kernel_why_no_product(kernel, &product))
         kernel->scratch_bytes = ci_product_scratch(s->sym, kernel, &product);
-    if (kernel->kind == CI_TEMPLATE_attention)
-        kernel->scratch_bytes = ci_expr_const(s->sym, 0);
+    if (kernel->kind == CI_TEMPLATE_attention) {
+        CiAttention attention;
+        (void)ci_kernel_why_no_attention(s->sym, kernel, &attention);
+        kernel->scratch_bytes = s->machine->packs_products ? ci_attention_scratch(s->sym, kernel, s->machine, &attention)
+                                                           : ci_expr_const(s->sym, 0);
+    }
     CiNestAt at = CI_BEFORE_NESTS;
     for (const CiNest *nest; (nest = ci_kernel_next_nest(kernel, &at));)
         ci_take_operands(s, kernel, kernel, nest);

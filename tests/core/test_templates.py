@@ -141,16 +141,20 @@ def test_classes_of_shapes_are_measured_once(monkeypatch):
     monkeypatch.setattr(matmul_tuning, "_known", {})
     monkeypatch.setattr(matmul_tuning, "_is_quicker", lambda *kind: bool(asked.append(kind)) or True)
     assert matmul_tuning.are_quicker("f32", 1, 4, 4, 4, 0, 0) and not asked  # small: not measured
-    assert not matmul_tuning.are_quicker("f32", 1, 4000, 4000, 4000, 0, 0) and not asked  # large: not measured
     for rows in (64, 70, 100, 130):
         assert matmul_tuning.are_quicker("f32", 1, rows, 64, 64, 0, 0)
     assert [kind[1][1] for kind in asked] == [64, 128]
+    assert matmul_tuning.are_quicker("f32", 3, 9000, 4100, 4000, 0, 0)  # large: a part is measured
+    assert asked[-1][1] == [1, 1024, 1024, 1024]
 
 
-def test_measuring():
-    """Measuring works for each layout; the outcome does not matter."""
+def test_measuring(monkeypatch):
+    """Measuring works for each layout, of any sizes and of known ones; the outcome does not matter."""
     for left, right in itertools.product((0, 1), repeat=2):
         assert matmul_tuning._is_quicker("f64", [2, 16, 16, 16], left, right) in (False, True)
+    monkeypatch.setattr(matmul_tuning, "MUCH", 16 * 16 * 16)
+    assert "in0: f64[2,16,16]" in matmul_tuning._text("f64", 1, 0, [2, 16, 16, 16])
+    assert matmul_tuning._is_quicker("f64", [2, 16, 16, 16], 1, 0) in (False, True)
 
 
 def test_auto_asks(monkeypatch):
@@ -202,3 +206,113 @@ def test_blocks_of_threads(shape):
     assert "template product" in program.text("kernels")
     assert got.tobytes() == want.tobytes()
     assert_close(got, np.abs(arrays[0]) @ arrays[1].swapaxes(1, 2) + arrays[2], k, *arrays[:2])
+
+
+# ---- attention ----
+
+
+def softmax_of(scores):
+    e = np.exp(scores - scores.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True)
+
+
+def attention(q, k, v, bias):
+    return softmax_of(q @ k.swapaxes(-1, -2) * q.dtype.type(0.25) + bias) @ v
+
+
+def causal(q, k, v, bias):
+    scores = q @ k.swapaxes(-1, -2) - bias
+    rows, keys = np.arange(scores.shape[-2]), np.arange(scores.shape[-1])
+    return softmax_of(np.where(rows[:, None] >= keys, scores, q.dtype.type(-np.inf))) @ v + 1
+
+
+def factors_that_are_computed(q, k, v, bias):
+    return np.tanh(softmax_of((q * 2) @ np.abs(k).swapaxes(-1, -2) + bias[0]) @ (v + 1))
+
+
+def heads_behind(q, k, v, bias):
+    q, k, v = (np.stack([x, x[::-1]], axis=2).swapaxes(1, 2) for x in (q, k, v))
+    return attention(q, k, v, bias).swapaxes(1, 2)
+
+
+def divided_later(q, k, v, bias):
+    scores = q @ k.swapaxes(-1, -2) + bias
+    e = np.exp(scores - scores.max(-1, keepdims=True))
+    return (e @ v) / e.sum(-1, keepdims=True)
+
+
+ATTENTIONS = [attention, causal, factors_that_are_computed, heads_behind, divided_later]
+CASES = [(fn, "f4", False) for fn in ATTENTIONS]
+CASES += [(attention, "f8", True), (causal, "f4", True), (factors_that_are_computed, "f8", False)]
+
+
+def attention_arrays(dtype, stack, rows, keys, head, columns):
+    rng = np.random.default_rng(rows + keys + head)
+    shapes = [(stack, rows, head), (stack, keys, head), (stack, keys, columns), (rows, keys)]
+    return [rng.standard_normal(shape).astype(dtype) for shape in shapes]
+
+
+def assert_is_attention(got, fn, arrays):
+    wide = [a.astype("f8") for a in arrays]
+    with np.errstate(all="ignore"):
+        want = fn(*wide)
+    assert got.shape == want.shape and (np.isnan(got) == np.isnan(want)).all()
+    eps, size = np.finfo(got.dtype).eps, np.abs(want[np.isfinite(want)]).max(initial=1)
+    np.testing.assert_allclose(got, want, rtol=200 * eps, atol=400 * eps * size)
+
+
+@pytest.mark.parametrize("fn, dtype, is_dynamic", CASES, ids=lambda x: getattr(x, "__name__", str(x)))
+def test_attention_is_one_kernel(fn, dtype, is_dynamic):
+    """Rows, keys, heads and columns that no tile divides; the same bits for any number of threads."""
+    one, many = (compile(fn, options={**OURS, "threads": n}, dynamic=is_dynamic) for n in (1, 3))
+    for shape in [(2, 37, 131, 9, 5), (1, 3, 260, 8, 40)]:
+        arrays = attention_arrays(dtype, *shape)
+        got = one(*arrays)
+        assert got.dtype == dtype and got.tobytes() == many(*arrays).tobytes()
+        assert_is_attention(got, fn, arrays)
+    assert "template attention" in explain(one, *arrays).program.text("kernels")
+
+
+def test_attention_by_default_of_close():
+    """Without a measurement of products, and not for NumPy's order of sums."""
+    arrays = attention_arrays("f4", 2, 20, 30, 8, 8)
+    for options, is_one in [({"numerics": "close"}, True), ({"numerics": "close", "templates": "never"}, False), ({}, False)]:
+        program = explain(compile(attention, options=options), *arrays).program
+        assert ("template attention" in program.text("kernels")) == is_one
+        assert (program.externs == 0) == is_one
+
+
+def test_attention_of_infinities_and_nan():
+    """Rows without a key, NaN and infinities in scores and values, and values near the largest float."""
+    q, k, v, bias = attention_arrays("f4", 2, 40, 150, 8, 5)
+    bias[1] = bias[2, :149] = bias[3, 1:] = bias[39] = -np.inf
+    bias[4, 140], bias[5, 3], bias[6, 149], bias[7, 149] = np.nan, np.inf, np.inf, -np.inf
+    compiled = np.errstate(invalid="ignore")(compile(attention, options=OURS))
+    assert_is_attention(compiled(q, k, v, bias), attention, (q, k, v, bias))
+    v[1, 20, 2], v[0, 3, 1], v[1, 140] = np.inf, np.nan, -np.inf
+    assert_is_attention(compiled(q, k, v, bias), attention, (q, k, v, bias))
+    v[:] = 3e38
+    assert np.isfinite(compiled(q, k, v, np.zeros_like(bias))).all()
+
+
+def test_what_is_no_attention():
+    """Other readers of the weights, another function, or a sum of another type: right, and not one kernel."""
+    q, k, v, bias = attention_arrays("f4", 2, 20, 30, 8, 8)
+
+    def with_weights(q, k, v, bias):
+        weights = softmax_of(q @ k.swapaxes(-1, -2) + bias)
+        return weights.sum(axis=1)[:, None] + (weights @ v).sum(axis=-1, keepdims=True)
+
+    def without_exp(q, k, v, bias):
+        scores = np.abs(q @ k.swapaxes(-1, -2) + bias)
+        distances = scores - scores.max(-1, keepdims=True)
+        return (distances / distances.sum(-1, keepdims=True)) @ v
+
+    def wide_sum(q, k, v, bias):
+        e = np.exp(q @ k.swapaxes(-1, -2) + bias - 1)
+        return (e / e.sum(-1, keepdims=True, dtype="f8").astype("f4")) @ v
+
+    for fn in (with_weights, without_exp, wide_sum):
+        compiled = compile(fn, options=OURS)
+        np.testing.assert_allclose(compiled(q, k, v, bias), fn(q, k, v, bias), rtol=2e-4, atol=2e-5)
+        assert "template attention" not in explain(compiled, q, k, v, bias).program.text("kernels")

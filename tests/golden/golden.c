@@ -196,7 +196,7 @@ make_loops(CiContext *ctx, Run *run)
 #endif
     CiOptions options = run_options(run);
     if (!run->loops && run->fusion)
-        ci_graph_attention(run->graph, make_machine(ctx, run));
+        ci_graph_attention(run->graph, make_machine(ctx, run), false);
     if (!run->loops)
         run->loops = ci_lower(run->graph, make_lower_machine(ctx, run), &options);
     ci_loops_verify(run->loops);

@@ -15,8 +15,6 @@
  * and no additional overflow occurs; their results are not used. */
 #include "kernels/kernels.h"
 
-#define MAX_ROWS 6 /* of sums, with two vectors in each: with the factors they fill 16 registers */
-
 typedef struct Maker {
     CiBuild b;
     CiProductLoops loops;
@@ -24,6 +22,7 @@ typedef struct Maker {
     int rows, lanes, vectors; /* of a tile of sums */
     const CiExpr *first_row, *first_column, *nrows, *ncolumns; /* of the unit */
     CiMemory *panel, *stripe; /* NULL: the factor is read as it lies */
+    const CiExpr *rows_here[CI_PRODUCT_ROWS], *slice; /* of the tile: its rows, its columns in the panel */
 } Maker;
 
 #define BUILDER Maker
@@ -37,22 +36,6 @@ width(const Maker *m)
 
 /* ---- sizes ---- */
 
-/* Rows of a tile of which fewest are none of the result's. */
-static int
-choose_rows(const CiExpr *extent, int most)
-{
-    int best = most;
-    int64_t count;
-    if (!ci_expr_is_const(extent, &count))
-        return most;
-    if (count <= most)
-        return count > 0 ? (int)count : 1;
-    for (int rows = most - 1; rows >= most - 2; rows--)
-        if ((count + rows - 1) / rows * rows < (count + best - 1) / best * best)
-            best = rows;
-    return best;
-}
-
 static void
 choose_sizes(Maker *m)
 {
@@ -62,8 +45,8 @@ choose_sizes(Maker *m)
     while (m->lanes > 2 && m->lanes / 2 >= columns)
         m->lanes /= 2;
     m->vectors = columns > m->lanes ? 2 : 1;
-    m->rows =
-        choose_rows(m->loops.row_extent, m->vectors == 1 ? CI_PRODUCT_ROWS : MAX_ROWS);
+    m->rows = ci_register_rows_of(m->loops.row_extent,
+                                  m->vectors == 1 ? CI_PRODUCT_ROWS : ci_register_rows(m->b.machine));
 }
 
 /* Iterations of an axis that are one unit's. */
@@ -119,9 +102,8 @@ static int
 factor_at(Maker *m, const CiHole *hole, const CiExpr *var, const CiExpr *at, const CiExpr *step,
           int lanes)
 {
-    const CiExpr *from[] = {var, m->loops.step}, *to[] = {at, step};
-    CiAt instance = {2, from, to, lanes > 1 ? var : NULL, lanes, NULL, 1};
-    return ci_build_at(&m->b, &hole->body, &instance)[0];
+    const CiFactorAt where = {var, at, m->loops.step, step};
+    return ci_factor_at(&m->b, hole, &where, lanes);
 }
 
 /* True if the factor is read in place: the panel would be filled about as often as it is read, or
@@ -147,97 +129,19 @@ alloc_scratch(Maker *m, const char *stem, int64_t each, int64_t from)
     return memory;
 }
 
-/* Columns of one step into the panel: those that there are, and the last one again. */
-static void
-fill_step(Maker *m, const CiExpr *base, const CiExpr *first, const CiExpr *here, const CiExpr *step)
-{
-    CiBuild *b = &m->b;
-    const CiExpr *rest = ci_expr_sub(b->sym, number(m, width(m)), here);
-    base = plus(m, base, times(m, step, width(m)));
-    CiStmt *along = ci_build_for(b, "c", here, CI_RUN_vector);
-    CiStmts *outside = ci_build_enter(b, &along->body);
-    const CiExpr *column = plus(m, first, along->vars[0]);
-    int value = factor_at(m, &m->loops.right, m->loops.column_var, column, step, 1);
-    ci_build_store(b, m->panel, plus(m, base, along->vars[0]), value);
-    ci_build_leave(b, outside);
-    if (rest->high <= 0)
-        return;
-    const CiExpr *last = plus(m, first, ci_expr_sub(b->sym, here, number(m, 1)));
-    CiStmt *behind = ci_build_for(b, "c", rest, CI_RUN_serial);
-    ci_build_enter(b, &behind->body);
-    value = factor_at(m, &m->loops.right, m->loops.column_var, last, step, 1);
-    ci_build_store(b, m->panel, plus(m, plus(m, base, here), behind->vars[0]), value);
-    ci_build_leave(b, outside);
-}
-
-/* As many steps as a vector has lanes, read along them and turned in registers. */
-static void
-fill_turned(Maker *m, const CiExpr *base, const CiExpr *const *columns, const CiExpr *step)
-{
-    CiBuild *b = &m->b;
-    int values[CI_TURN_LANES];
-    const CiExpr *from[] = {m->loops.column_var, m->loops.step};
-    for (int v = 0; v < m->vectors; v++) {
-        for (int k = 0; k < m->lanes; k++) {
-            const CiExpr *to[] = {columns[v * m->lanes + k], step},
-                         *index = ci_expr_substitute(b->sym, m->loops.right.load->at.index, 2, from,
-                                                     to);
-            values[k] = ci_build_load(b, m->loops.right.load->at.memory, index, m->lanes);
-        }
-        ci_build_turn(b, ci_type_of(m->dtype, m->lanes), values);
-        for (int k = 0; k < m->lanes; k++)
-            ci_build_store(b, m->panel,
-                           plus(m, plus(m, base, times(m, step, width(m))),
-                                number(m, width(m) * k + m->lanes * v)),
-                           values[k]);
-    }
-}
-
-static void
-fill_across(Maker *m, const CiExpr *base, const CiExpr *first, const CiExpr *here)
-{
-    CiBuild *b = &m->b;
-    CiStmts *outside = b->to;
-    const CiExpr *columns[2 * CI_TURN_LANES], *lanes = number(m, m->lanes),
-                 *most = ci_expr_sub(b->sym, here, number(m, 1)),
-                 *squares = ci_expr_floordiv(b->sym, m->loops.length, lanes),
-                 *done = times(m, squares, m->lanes);
-    for (int k = 0; k < width(m); k++)
-        columns[k] =
-            ci_build_named(b, plus(m, first, ci_expr_min(b->sym, number(m, k), most)));
-    CiStmt *loop = ci_build_for(b, "k", squares, CI_RUN_serial);
-    ci_build_enter(b, &loop->body);
-    fill_turned(m, base, columns, times(m, loop->vars[0], m->lanes));
-    ci_build_leave(b, outside);
-    CiStmt *rest =
-        ci_build_for(b, "k", ci_expr_sub(b->sym, m->loops.length, done), CI_RUN_serial);
-    ci_build_enter(b, &rest->body);
-    fill_step(m, base, first, here, plus(m, done, rest->vars[0]));
-    ci_build_leave(b, outside);
-}
-
 static void
 fill_panel(Maker *m)
 {
     CiBuild *b = &m->b;
     CiStmts *outside = b->to;
-    bool is_across = ci_hole_has_stride_one(&m->b, &m->loops.right, m->loops.step) &&
-                     !ci_hole_has_stride_one(&m->b, &m->loops.right, m->loops.column_var) && m->lanes > 1 &&
-                     m->loops.right.load->at.memory->dtype == m->dtype;
     m->panel = alloc_scratch(m, "panel", panel_columns(m), 0);
+    CiPanel panel = {&m->loops.right, m->loops.column_var, m->loops.step, m->loops.length, m->lanes, m->vectors, m->panel};
     CiStmt *each = ci_build_for(
         b, "p", ci_expr_ceildiv(b->sym, m->ncolumns, number(m, width(m))), CI_RUN_serial);
     ci_build_enter(b, &each->body);
     const CiExpr *p = each->vars[0], *here = count_here(m, m->ncolumns, p, width(m)),
-                 *base = ci_expr_mul(b->sym, times(m, p, width(m)), m->loops.length),
-                 *first = plus(m, m->first_column, times(m, p, width(m)));
-    if (is_across) {
-        fill_across(m, base, first, here);
-    } else {
-        CiStmt *loop = ci_build_for(b, "k", m->loops.length, CI_RUN_serial);
-        ci_build_enter(b, &loop->body);
-        fill_step(m, base, first, here, loop->vars[0]);
-    }
+                 *base = ci_expr_mul(b->sym, times(m, p, width(m)), m->loops.length);
+    ci_panel_fill(b, &panel, base, plus(m, m->first_column, times(m, p, width(m))), here);
     ci_build_leave(b, outside);
 }
 
@@ -272,52 +176,26 @@ fill_stripe(Maker *m, const CiExpr *tile)
 /* ---- sums ---- */
 
 static int
-splat(Maker *m, int value)
+left_at(void *maker, int row, const CiExpr *step)
 {
-    return m->lanes == 1 ? value
-                         : ci_build_let(&m->b, ci_type_of(m->dtype, m->lanes), CI_OP_splat, 1,
-                                        &value);
-}
-
-static int
-left_at(Maker *m, const CiExpr *row, int number_of_row, const CiExpr *step)
-{
+    Maker *m = maker;
     if (!m->stripe)
-        return factor_at(m, &m->loops.left, m->loops.row_var, row, step, 1);
-    return ci_build_load(&m->b, m->stripe, plus(m, times(m, m->loops.length, number_of_row), step),
-                         1);
+        return factor_at(m, &m->loops.left, m->loops.row_var, m->rows_here[row], step, 1);
+    return ci_build_load(&m->b, m->stripe, plus(m, times(m, m->loops.length, row), step), 1);
 }
 
 static int
-right_at(Maker *m, const CiExpr *p, int vector, const CiExpr *step)
+right_at(void *maker, int vector, const CiExpr *step)
 {
-    const CiExpr *column = plus(m, times(m, p, width(m)), number(m, vector * m->lanes));
+    Maker *m = maker;
+    const CiExpr *column = plus(m, times(m, m->slice, width(m)), number(m, vector * m->lanes));
     if (!m->panel)
         return factor_at(m, &m->loops.right, m->loops.column_var,
                          plus(m, m->first_column, column), step, m->lanes);
-    const CiExpr *base = ci_expr_mul(m->b.sym, times(m, p, width(m)), m->loops.length);
+    const CiExpr *base = ci_expr_mul(m->b.sym, times(m, m->slice, width(m)), m->loops.length);
     return ci_build_load(
         &m->b, m->panel,
         plus(m, plus(m, base, times(m, step, width(m))), number(m, vector * m->lanes)), m->lanes);
-}
-
-static void
-add_step(Maker *m, CiMemory *const *sums, const CiExpr *const *rows, const CiExpr *p,
-         const CiExpr *step)
-{
-    const CiExpr *zero = number(m, 0);
-    int right[2];
-    for (int v = 0; v < m->vectors; v++)
-        right[v] = right_at(m, p, v, step);
-    for (int r = 0; r < m->rows; r++) {
-        int left = splat(m, left_at(m, rows[r], r, step));
-        for (int v = 0; v < m->vectors; v++) {
-            CiMemory *sum = sums[r * m->vectors + v];
-            const int args[] = {left, right[v], ci_build_load(&m->b, sum, zero, m->lanes)};
-            ci_build_store(&m->b, sum, zero,
-                           ci_build_let(&m->b, ci_type_of(m->dtype, m->lanes), CI_OP_fma, 3, args));
-        }
-    }
 }
 
 /* The sums of a tile, in memory. */
@@ -325,24 +203,16 @@ static CiMemory *
 add_up(Maker *m, const CiExpr *tile, const CiExpr *p)
 {
     CiBuild *b = &m->b;
-    CiMemory *sums[2 * CI_PRODUCT_ROWS];
-    const CiExpr *rows[CI_PRODUCT_ROWS], *zero = number(m, 0);
-    int nothing = splat(m, ci_build_const(b, ci_type_of(m->dtype, 1), (CiConst){0}));
+    CiRegisterTile sums = {m->dtype, m->rows, m->vectors, m->lanes, m, left_at, right_at, {NULL}};
+    m->slice = p;
     for (int r = 0; r < m->rows && !m->stripe; r++)
-        rows[r] = ci_build_named(b, row_at(m, tile, number(m, r)));
-    for (int k = 0; k < m->rows * m->vectors; k++) {
-        sums[k] = ci_build_alloc(b, ci_build_name(b, "sum"), m->dtype, m->lanes, CI_SPACE_register,
-                                 number(m, 1));
-        ci_build_store(b, sums[k], zero, nothing);
-    }
-    CiStmt *loop = ci_build_for(b, "k", m->loops.length, CI_RUN_serial);
-    CiStmts *outside = ci_build_enter(b, &loop->body);
-    add_step(m, sums, rows, p, loop->vars[0]);
-    ci_build_leave(b, outside);
+        m->rows_here[r] = ci_build_named(b, row_at(m, tile, number(m, r)));
+    ci_register_tile_add_up(b, &sums, m->loops.length);
     CiMemory *to = ci_build_alloc(b, ci_build_name(b, "tile"), m->dtype, 1, CI_SPACE_stack,
                                   number(m, m->rows * width(m)));
     for (int k = 0; k < m->rows * m->vectors; k++)
-        ci_build_store(b, to, number(m, k * m->lanes), ci_build_load(b, sums[k], zero, m->lanes));
+        ci_build_store(b, to, number(m, k * m->lanes),
+                       ci_register_tile_sum(b, &sums, k / m->vectors, k % m->vectors));
     return to;
 }
 
