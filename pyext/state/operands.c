@@ -29,11 +29,13 @@
     ROW(arguments, "defaults", "kw_defaults")                                                                                             \
     ROW(FunctionDef, "decorator_list", NULL)
 
-/* Methods of `__ci__` that give the value that they are given; that call what the user's code calls, as any other call does; that
- * give what is found by a name, or a place in it; in whose arguments no operand waits. */
+/* Methods of `__ci__` that return their argument. */
 static const char *const SAME[] = {"inverted", "operand", "read_operand", "as_text", "use", NULL};
+/* Methods that call the user's code. Every call that is no method of `__ci__` does. */
 static const char *const CALLS[] = {"call", "generated", NULL};
+/* Methods that return the value of a name, or a place in it. */
 static const char *const READS[] = {"name", "bound", "attr_slot", "item_slot", "global_slot", "free_slot", NULL};
+/* Methods of which no argument waits for another one. */
 static const char *const CHOICES[] = {"choose", "choose_result", NULL};
 
 /* The place of an operand: an item of a list, or a field of a node. */
