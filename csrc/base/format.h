@@ -1,4 +1,4 @@
-/* vsnprintf, quick for the conversions of texts of programs. */
+/* vsnprintf with a fast path for the conversions of texts of programs. */
 #ifndef CI_BASE_FORMAT_H
 #define CI_BASE_FORMAT_H
 
