@@ -179,7 +179,8 @@ call_real_function(CxTracer *tracer, PyObject *func, PyObject *args, PyObject *k
         return NULL;
     if (cx_tracer_break(tracer, "the function '%S' is not captured", name) == 0 &&
         (a = cx_materialise_tree(args)) != NULL && (k = cx_materialise_tree(kwargs)) != NULL)
-        result = cx_tracer_wrap(tracer, PyObject_Call(func, a, k));
+        result = cx_tracer_wrap(tracer, PyObject_Call(func, a, k),
+                                (CxGiven){{args, kwargs}, {a, k}});
     Py_DECREF(name);
     Py_XDECREF(a);
     Py_XDECREF(k);

@@ -248,7 +248,9 @@ other_index(CxTraced *x, PyObject *name, PyObject *key, PyObject *value)
         (real_args = cx_materialise_tree(args)) == NULL)
         goto done;
     if (value == NULL)
-        result = cx_tracer_wrap(x->tracer, PyObject_GetItem(real, PyTuple_GET_ITEM(real_args, 0)));
+        result =
+            cx_tracer_wrap(x->tracer, PyObject_GetItem(real, PyTuple_GET_ITEM(real_args, 0)),
+                           (CxGiven){{NULL}, {NULL}});
     else if (cx_storage_keep(x->storage) == 0 &&
              PyObject_SetItem(real, PyTuple_GET_ITEM(real_args, 0),
                               PyTuple_GET_ITEM(real_args, 1)) == 0)

@@ -62,7 +62,9 @@ call_real(CxMethod *m, PyObject *args, PyObject *kwargs)
         goto done;
     result = PyObject_Call(method, real_args, real_kwargs);
     if (cx_kind(m->self) != CI_KIND_python)
-        result = cx_tracer_wrap(tracer, result);
+        result = cx_tracer_wrap(
+            tracer, result,
+            (CxGiven){{(PyObject *)m->self, args, kwargs}, {real, real_args, real_kwargs}});
 done:
     Py_XDECREF(real);
     Py_XDECREF(method);

@@ -45,10 +45,7 @@ binary_break(PyObject *a, PyObject *b, binaryfunc python, bool in_place)
         (x = cx_materialise_tree(a)) != NULL && (y = cx_materialise_tree(b)) != NULL &&
         (!in_place || !cx_is_traced(a) || cx_storage_keep(((CxTraced *)a)->storage) == 0))
         result = python(x, y);
-    if (result != NULL && result == x && cx_is_traced(a)) /* in place */
-        Py_SETREF(result, Py_NewRef(a));
-    else
-        result = cx_tracer_wrap(tracer, result);
+    result = cx_tracer_wrap(tracer, result, (CxGiven){{a, b}, {x, y}});
     Py_XDECREF(x);
     Py_XDECREF(y);
     return result;

@@ -66,15 +66,7 @@ cx_ufunc_fallback(CxTracer *tracer, PyObject *ufunc, PyObject *method, PyObject 
     if (k == NULL || keep_written(args, out) < 0)
         goto done;
     result = PyObject_Call(function, a, k);
-    /* Return the same objects that were passed. */
-    if (result != NULL && out != NULL && out != Py_None) {
-        bool is_one = !PyTuple_Check(out);
-        if (is_one || (PyTuple_GET_SIZE(out) == 1 && PyTuple_GET_ITEM(out, 0) != Py_None)) {
-            Py_SETREF(result, Py_NewRef(is_one ? out : PyTuple_GET_ITEM(out, 0)));
-            goto done;
-        }
-    }
-    result = cx_tracer_wrap(tracer, result);
+    result = cx_tracer_wrap(tracer, result, (CxGiven){{args, kwargs}, {a, k}});
 done:
     Py_DECREF(name);
     Py_XDECREF(function);

@@ -237,13 +237,38 @@ cx_tracer_lift(CxTracer *tracer, PyObject *value, CiDtype like, bool constant)
     return result;
 }
 
+/* The traced value in `given` whose real value, at the same place of `reals`, is `real`. Borrowed;
+ * NULL if there is none. */
+static PyObject *
+find_given(PyObject *real, PyObject *given, PyObject *reals)
+{
+    PyObject *found = NULL, *key, *value;
+    Py_ssize_t at = 0;
+
+    if (given == NULL || reals == NULL || given == reals)
+        return NULL;
+    if (cx_is_traced(given))
+        return real == reals ? given : NULL;
+    if (PyTuple_CheckExact(given) && PyTuple_CheckExact(reals))
+        for (Py_ssize_t k = 0; found == NULL && k < PyTuple_GET_SIZE(given); k++)
+            found = find_given(real, PyTuple_GET_ITEM(given, k), PyTuple_GET_ITEM(reals, k));
+    else if (PyDict_CheckExact(given) && PyDict_CheckExact(reals))
+        while (found == NULL && PyDict_Next(given, &at, &key, &value))
+            found = find_given(real, value, PyDict_GetItemWithError(reals, key));
+    return found;
+}
+
 PyObject *
-cx_tracer_wrap(CxTracer *tracer, PyObject *real)
+cx_tracer_wrap(CxTracer *tracer, PyObject *real, CxGiven given)
 {
     if (real == NULL)
         return NULL;
     if (PyArray_CheckExact(real)) {
-        PyObject *traced = cx_tracer_array(tracer, real, CX_SOURCE_unknown);
+        PyObject *traced = NULL;
+        for (size_t k = 0; traced == NULL && k < CX_GIVEN; k++)
+            traced = Py_XNewRef(find_given(real, given.values[k], given.reals[k]));
+        if (traced == NULL)
+            traced = cx_tracer_array(tracer, real, CX_SOURCE_unknown);
         if (traced == NULL && PyErr_ExceptionMatches(cx_exception(tracer->state, "Unsupported"))) {
             PyErr_Clear();
             return real;
@@ -254,7 +279,7 @@ cx_tracer_wrap(CxTracer *tracer, PyObject *real)
     if (PyTuple_CheckExact(real) || PyList_CheckExact(real)) {
         PyObject *list = PySequence_List(real);
         for (Py_ssize_t k = 0; list != NULL && k < PyList_GET_SIZE(list); k++) {
-            PyObject *item = cx_tracer_wrap(tracer, Py_NewRef(PyList_GET_ITEM(list, k)));
+            PyObject *item = cx_tracer_wrap(tracer, Py_NewRef(PyList_GET_ITEM(list, k)), given);
             if (item == NULL)
                 Py_CLEAR(list);
             else

@@ -20,8 +20,14 @@ PyObject *cx_tracer_scalar(CxTracer *tracer, PyObject *value, int source);
 /* Lifts any value to an operand. constant: the contents of an array never change from call to
  * call. */
 PyObject *cx_tracer_lift(CxTracer *tracer, PyObject *value, CiDtype like, bool constant);
-PyObject *cx_tracer_wrap(CxTracer *tracer,
-                         PyObject *real); /* steals; arrays made by Python become Traced */
+/* The operands of a real call, with traced values and with real ones; unused places are NULL. */
+#define CX_GIVEN 3
+typedef struct CxGiven {
+    PyObject *values[CX_GIVEN], *reals[CX_GIVEN];
+} CxGiven;
+/* The result of a real call, which is stolen: its arrays become Traced, one that was an operand the
+ * Traced of the operand. */
+PyObject *cx_tracer_wrap(CxTracer *tracer, PyObject *real, CxGiven given);
 bool cx_tracer_varies(CxTracer *tracer, PyObject *number);
 /* cx_tracer_lift without conversion. */
 CxTraced *cx_lifted(CxTracer *tracer, PyObject *value);

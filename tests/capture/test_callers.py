@@ -7,9 +7,11 @@ import collections
 import copy
 import dataclasses
 import doctest
+import enum
 import functools
 import inspect
 import linecache
+import logging
 import multiprocessing
 import numbers
 import os
@@ -19,7 +21,9 @@ import signal
 import subprocess
 import sys
 import threading
+import traceback
 import types
+import typing
 import warnings
 
 import numpy as np
@@ -839,13 +843,135 @@ np.add(x) | x.sum(axis="a") | np.full(3, x, nope=1) | {x[0]: 1}[x] | sorted(x, k
 
 @pytest.mark.parametrize("text", [text.strip() for line in WORDS.strip().split("\n") for text in line.split("|")])
 def test_a_handler_of_the_users_is_told_in_pythons_words(text, tmp_path):
-    source = f"def f(x):\n    try:\n        return {text}\n    except Exception as error:\n        return repr(error)\n"
-    path, space = tmp_path / "told.py", {"np": np}
+    source = (
+        f"def f(x):\n    try:\n        return {text}\n    except Exception as error:\n"
+        "        return repr(error), [(place.name, place.lineno) for place in extract_tb(error.__traceback__)]\n"
+    )
+    path, space = tmp_path / "told.py", {"np": np, "extract_tb": traceback.extract_tb}
     path.write_text(source)
     exec(__builtins__["compile"](source, str(path), "exec"), space)
     compiled = cinductor.compile(space["f"], backend="interp")
     for _ in range(3):
         assert compiled(V + 0.5) == space["f"](V + 0.5)
+
+
+class Recorder(logging.Handler):
+    """Keeps the place that each record names."""
+
+    def __init__(self):
+        super().__init__()
+        self.places = []
+
+    def emit(self, record):
+        self.places.append((record.filename, record.lineno, record.funcName))
+
+
+class Told:
+    """A context manager that keeps what it is told of an exception."""
+
+    def __init__(self, handles):
+        self.handles, self.places = handles, []
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, error, tb):
+        self.places = places_of(tb)
+        return self.handles
+
+
+def places_of(tb):
+    return [(place.name, place.lineno) for place in traceback.extract_tb(tb)]
+
+
+def raises(x):
+    raise ArithmeticError(len(x))
+
+
+def logged(x, recorder):
+    log = logging.Logger("asked")
+    log.addHandler(recorder)
+    y = x * 2
+    log.warning("first")
+    log.warning("of %s", y.sum())
+    return y, recorder.places
+
+
+def makes_classes(x, recorder):
+    made = [
+        collections.namedtuple("Made", "a b"),
+        enum.Enum("Made", "A B"),
+        typing.NewType("Made", int),
+        typing.TypeVar("Made"),
+        type("Made", (), {}),
+        dataclasses.make_dataclass("Made", ["a"]),
+    ]
+    return x * 2, [cls.__module__ for cls in made]
+
+
+def warned_by_others(x, recorder):
+    y = x * 2
+    np.matrix([[1.0]])
+    return y
+
+
+def kept_exception(x, recorder):
+    try:
+        raises(x + 1)
+    except ArithmeticError as error:
+        kept = error
+    return x * 2, places_of(kept.__traceback__), kept.__traceback__.tb_lineno
+
+
+def in_nested_handlers(x, recorder):
+    try:
+        try:
+            np.linalg.inv(np.zeros((2, 2)))
+        except np.linalg.LinAlgError as error:
+            seen = places_of(error.__traceback__)
+            raise ValueError("outer") from error
+    except ValueError as error:
+        return x * 2, seen, places_of(error.__traceback__), places_of(error.__cause__.__traceback__)
+
+
+def told_managers(x, recorder):
+    seen = []
+    for handles in (True, False):
+        told = Told(handles)
+        try:
+            with told:
+                raises(x * 2)
+        except ArithmeticError as error:
+            seen.append(places_of(error.__traceback__))
+        seen.append(told.places)
+    return x * 2, seen
+
+
+def printed_exceptions(x, recorder):
+    try:
+        (x * 2)[len(x)]
+    except IndexError:
+        return x * 2, traceback.format_exc()
+
+
+@pytest.mark.parametrize("is_broken", [False, True])
+@pytest.mark.parametrize(
+    "fn",
+    [logged, makes_classes, warned_by_others, kept_exception, in_nested_handlers, told_managers, printed_exceptions],
+)
+def test_what_looks_at_frames_finds_the_users(fn, is_broken):
+    def broken(x, recorder):
+        print(end="")
+        return fn(x, recorder)
+
+    compiled = compile(broken if is_broken else fn)
+    for _ in range(3):
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            found = [repr(f(V, Recorder())) for f in (compiled, broken if is_broken else fn)]
+        assert found[0] == found[1]
+        places = [(w.filename, w.lineno) for w in seen]
+        assert places[: len(places) // 2] == places[len(places) // 2 :]
 
 
 def masked_divide(x):

@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from rewriting import plain
 
 import cinductor
 from cinductor.testing import assert_same
@@ -408,6 +409,35 @@ def test_one_of_two_results_of_other_dtypes():
 
     assert not cinductor.explain(program, X).breaks
     agree(program, (X,), (X * 0,), (X,), (X[:0],))
+
+
+i, j = 10, 100  # not the names of the comprehensions below
+
+SCOPES = [
+    lambda x: ([f(x) for f in [lambda v: v * j for j in range(3)]], j),  # noqa: B023
+    lambda x: [f(x) for fs in {j: [lambda v, k=k: v * j + k for k in range(2)] for j in range(3)}.values() for f in fs],  # noqa: B023
+    lambda x: [f(x) for f in (lambda j: [lambda v: v * j + i for i in range(2)])(5)],  # noqa: B023
+    lambda x: [f(x) for f in [(lambda: (lambda v: v * j + i))() for i in range(2) for j in range(2)]],  # noqa: B023
+    lambda x: [f(x) for f in list((lambda v: v + i * j) for i, j in zip(range(3), x, strict=False))],  # noqa: B023
+    lambda x: [max(x.tolist(), key=lambda v: abs(v - i)) for i in range(3)],  # noqa: B023
+    lambda x: [sorted(range(3), key=lambda v: v * i) for i in (1, -1)],  # noqa: B023
+    lambda x: [sum(map(lambda v: v * i, x)) for i in range(3)],  # noqa: B023
+    lambda x: [[y for y in (lambda: (i, j))()] for i in range(2)],  # noqa: B023
+    lambda x: [f(x) for f in [(lambda i=i: lambda v: v * i + j)() for i in range(2)]],  # noqa: B023
+    lambda x: [(lambda v: [v * i for i in range(i)])(x) for i in range(3)],  # noqa: B023
+    lambda x: {i: (lambda: {i: v})() for i, v in {"a": 1, "b": x}.items()},  # noqa: B023
+]
+
+
+@pytest.mark.parametrize("fn", SCOPES)
+def test_names_of_comprehensions_in_inner_functions(fn):
+    def broken(x):
+        print(end="")
+        return fn(x)
+
+    for given in (fn, broken):
+        assert_same(plain(given)(X[:3]), given(X[:3]))
+        agree(given, *[(X[:3],)] * 3)
 
 
 def test_a_generator_expression_lets_no_stop_iteration_through():

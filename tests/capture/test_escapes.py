@@ -412,6 +412,38 @@ def a_slice(x):
     return slice([x.sum()], 1)
 
 
+def kept_and_returned(x):
+    made = (x * 2, (x[0], 1))
+    KEPT.append(made)
+    return made, made[1]
+
+
+def kept_before_a_break(x):
+    made = (x * 2, 1)
+    KEPT.append(made)
+    print(end="")
+    return {"of": made}["of"], made
+
+
+def kept_twice(x):
+    made = (x * 2, "text")
+    KEPT.append([made])
+    print(end="")
+    KEPT.append(made)
+    return x, made
+
+
+@pytest.mark.parametrize("fn", [kept_and_returned, kept_before_a_break, kept_twice])
+def test_a_tuple_that_is_kept_stays_one_object(fn):
+    compiled = cinductor.compile(fn, backend="interp")
+    for _ in range(3):
+        results = [f(np.arange(3.0)) for f in (compiled, fn)]
+        kept = KEPT[:]
+        KEPT.clear()
+        found = [[a is b for b in result for a in kept[k * len(kept) // 2 :][: len(kept) // 2]] for k, result in enumerate(results)]
+        assert found[0] == found[1]
+
+
 def test_nothing_of_cinductors_leaves_a_call(monkeypatch):
     """With a bug in the code that makes results real, the original function answers, or the call raises after an effect."""
     monkeypatch.setattr(entry, "is_constant", lambda value: True)

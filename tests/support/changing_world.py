@@ -315,6 +315,9 @@ OTHERS = {
 }
 
 
+CLASSES = [float, str, KeyError, ArithmeticError, np.float32]  # that take the place of another class of a library
+
+
 def other(value, random):
     """A different value of the same kind, or the value itself if there is none."""
     found = OTHERS.get(type(value))
@@ -327,7 +330,7 @@ def other(value, random):
     if isinstance(value, np.number):
         return random.choice([type(value)(value + 1), np.complex64(value + 1)])
     if isinstance(value, type):
-        return changed_class(value, random)
+        return changed_class(value, random) if is_users(value) else random.choice(CLASSES)
     return changed_object(value, random) if is_users(type(value)) and not isinstance(value, enum.Enum) else value
 
 

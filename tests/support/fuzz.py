@@ -2,8 +2,8 @@
 
     python tests/support/fuzz.py [--seconds 600] [--processes N] [--out FOLDER] [KIND ...]
 
-Each process runs the programs of one kind and is replaced after some of them, or when it ends by itself, which counts
-as a failure of the program it ran. Prints how many programs each kind ran and the seeds of those that failed; the
+Each process runs the programs of one kind, and is replaced after some of them by the kind that is due. One that ends by
+itself counts as a failure of the program it ran. Prints how many programs each kind ran and the seeds of those that failed; the
 folder has the output of each failure. The exit status is 1 if there is one.
 """
 
@@ -24,7 +24,8 @@ os.environ.setdefault("CINDUCTOR_CAPTURE_LIMIT", "inf")
 os.environ.setdefault("CINDUCTOR_SAVED_CALLS", "0")
 
 ALONE = 200  # programs of one process
-KINDS = {  # name: share of the processes
+TURN = 20  # seconds that a process counts from its start
+KINDS = {  # name: share of the time
     "arrays": 4,
     "loops": 3,
     "wide loops": 2,
@@ -107,7 +108,7 @@ class Worker:
     """A process that runs programs of one kind."""
 
     def __init__(self, kind: str, number: int, folder: Path):
-        self.kind, self.number = kind, number
+        self.kind, self.number, self.began = kind, number, time.monotonic()
         # A compiler of a process that was ended may still write there.
         self.cache = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
         self.out = (folder / f"worker{number}.txt").open("w+")
@@ -132,12 +133,17 @@ class Worker:
         return found
 
 
+def due(had: Counter[str], kinds: list[str]) -> str:
+    """The kind that has had the fewest seconds for its share."""
+    return min(kinds, key=lambda kind: had[kind] / KINDS[kind])
+
+
 def run(kinds: list[str], seconds: float, processes: int, folder: Path) -> int:
     """Keep the processes busy until the time is over."""
-    end, ran, failures = time.monotonic() + seconds, Counter(), []
-    shares = [kind for kind in kinds for _ in range(KINDS[kind])]
+    end, ran, failures, had = time.monotonic() + seconds, Counter(), [], Counter()
 
     def finish(worker: Worker, ended: bool) -> None:
+        had[worker.kind] += time.monotonic() - worker.began - TURN
         for state, seed, rest, *_ in worker.outcomes(ended):
             if state == "ok":
                 ran[worker.kind] += int(rest)
@@ -147,7 +153,9 @@ def run(kinds: list[str], seconds: float, processes: int, folder: Path) -> int:
             (folder / name).write_text(rest.encode().decode("unicode_escape", "replace"))
 
     def start(number: int) -> Worker:
-        return Worker(shares[number * len(shares) // processes % len(shares)], number, folder)
+        kind = due(had, kinds)
+        had[kind] += TURN
+        return Worker(kind, number, folder)
 
     workers = [start(k) for k in range(processes)]
     while time.monotonic() < end:

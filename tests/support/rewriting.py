@@ -1,11 +1,12 @@
 """Helpers that run rewritten functions without a tracer, and a scope that finds mistakes of the liveness analysis."""
 
+import dis
 import sys
 import types
 
 from cinductor.capture.hooks.scope import PlainScope
 from cinductor.capture.objects import UNBOUND
-from cinductor.capture.syntax.rewrite import rewrite
+from cinductor.capture.syntax.rewrite import codes_in, rewrite
 
 
 def plain(fn, cls=PlainScope):
@@ -20,7 +21,21 @@ def plain(fn, cls=PlainScope):
     scope.sites = rewritten.sites
     if sys.version_info < (3, 12):  # later versions count the names of comprehensions
         assert locals_of(fn.__code__) <= locals_of(rewritten.code), "a local name has become a global one"
+    codes = [*codes_in(fn.__code__)]  # without names of code that cannot be reached
+    wrong = globals_asked(rewritten.code).difference(*(code.co_names for code in codes))
+    assert not wrong.intersection(name for code in codes for name in locals_of(code))
     return rewritten.bind(fn, types.CellType(scope))
+
+
+def globals_asked(code):
+    """The names that rewritten code asks for as global ones."""
+    found = set()
+    for inner in codes_in(code):
+        steps = [*dis.get_instructions(inner)]
+        for step, after in zip(steps, steps[1:], strict=False):
+            if step.opname in ("LOAD_METHOD", "LOAD_ATTR") and step.argval == "name" and type(after.argval) is str:
+                found.add(after.argval)
+    return found
 
 
 def locals_of(code):

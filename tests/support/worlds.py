@@ -999,3 +999,24 @@ def an_attribute_that_remembers(x, k):
     if k not in an_attribute_that_remembers.results:
         an_attribute_that_remembers.results[k] = x.sum() * k
     return an_attribute_that_remembers.results[k], len(an_attribute_that_remembers.results)
+
+
+KINDS, ERRORS = (int, complex), (ValueError, (KeyError, IndexError))
+
+
+@given(3)
+def kinds_of_a_value(x, k):
+    return x * isinstance(k, KINDS) + issubclass(bool, KINDS) * 2
+
+
+@given("gain")
+def kinds_of_errors(x, key):
+    def caught(read):
+        try:
+            return read(key)
+        except ERRORS:
+            return x + 1
+        except (LookupError, TypeError, ValueError):
+            return x + 2
+
+    return caught({}.__getitem__) + caught([].__getitem__) + caught(int)

@@ -39,20 +39,48 @@ def locals_of(frame: types.FrameType) -> dict[str, Any]:
 
 
 def call_in_place(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """f(*args, **kwargs), from a frame with file, line and globals of the user's: warnings name the place from which f is called."""
+    """f(*args, **kwargs), from a frame with file, line, name and globals of the user's: what looks at the frame that calls it
+    (warnings, log records, classes that are made) finds the user's place.
+    """
     found = frame()
     if found is None:
         return f(*args, **kwargs)
-    return types.FunctionType(caller_at(found.f_code.co_filename, found.f_lineno or 1), found.f_globals)(f, args, kwargs)
+    code = found.f_code
+    caller = caller_at(code.co_filename, found.f_lineno or 1, code.co_name)
+    return types.FunctionType(caller, found.f_globals)(f, args, kwargs)
 
 
 @functools.lru_cache(64)
-def caller_at(file: str, line: int) -> types.CodeType:
+def caller_at(file: str, line: int, name: str) -> types.CodeType:
     """The code of a function that calls another at that line."""
-    return CALLER.__code__.replace(co_filename=file, co_firstlineno=line, co_name=CALLED)
+    return CALLER.__code__.replace(co_filename=file, co_firstlineno=line, co_name=name)
 
 
-CALLER, CALLED = lambda f, args, kwargs: f(*args, **kwargs), OURS + "call"
+CALLER = lambda __ci_f, args, kwargs: __ci_f(*args, **kwargs)  # noqa: E731
+
+
+def is_ours(code: types.CodeType) -> bool:
+    """True if a frame with this code is cinductor's, although a user's place may be written in it."""
+    return code.co_filename.startswith(PACKAGE) or code.co_varnames == CALLER.__code__.co_varnames
+
+
+def hide_our_frames(error: BaseException | None, leaves: bool = False) -> None:
+    """Remove the frames of this package from the traceback of an exception that the user's code handles, or that leaves a call.
+    One that is no Exception keeps them until it leaves: they say whether it comes from outside.
+    """
+    if error is None or not (leaves or is_a(error, Exception)):
+        return
+    kept: list[Any] = []
+    tb = error.__traceback__
+    while tb is not None:
+        code = tb.tb_frame.f_code
+        is_inlined = code.co_name == "<listcomp>" and sys.version_info >= (3, 12)
+        if not is_ours(code) and not is_inlined:
+            kept.append(tb)
+        tb = tb.tb_next
+    for i, entry in enumerate(kept):
+        entry.tb_next = kept[i + 1] if i + 1 < len(kept) else None
+    error.__traceback__ = kept[0] if kept else None
 
 
 def said(value: object) -> str:

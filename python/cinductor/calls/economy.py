@@ -34,7 +34,7 @@ from .notes import EconomyNotes
 LONG = 5e-3  # seconds that a call may take, by its bytecode and sizes, from which its kind is captured at once
 BACKOFF = 4  # the price of captures is multiplied by it after each that was not whole
 RENT = 0.5  # of a build's price, that NumPy has taken before the build is queued
-BIAS = 1.3  # estimates of NumPy's time err high: too low ones cost a long call, too high ones one build
+BIAS = 1.36  # estimates of NumPy's time err high: too low ones cost a long call, too high ones one build
 CAP, SHORT = 2, 20e-6  # NumPy takes at most so many times what the bytecode says, and seconds more: those of functions in C
 WISHES = 4  # kinds of a function that "auto" captures at once
 PURSE, SHARE = 0.05, 0.1  # seconds, and part of the process's time, that "auto" takes for captures at once

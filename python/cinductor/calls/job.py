@@ -22,7 +22,7 @@ from ..arrays import packages
 from ..base import deferred_warnings, lazy
 from ..base.class_lookup import is_a
 from ..base.signature import signature_of
-from ..base.user_frame import CALLED, PACKAGE
+from ..base.user_frame import hide_our_frames
 from ..config import OWN, RACED, config, resolve, user_backend
 from ..diagnosis import events, stats_types
 from . import saved, watching
@@ -275,7 +275,7 @@ class Job:
         """Complete the message of an exception of the package that goes to the caller."""
         from ..errors import complete, fold
 
-        hide_our_frames(error)
+        hide_our_frames(error, leaves=True)
         fold(error)
         if is_a(error, Error):
             complete(error, self.names, bound, getattr(getattr(self.fn, "__code__", None), "co_filename", ""))
@@ -534,18 +534,3 @@ def device_calls() -> Any:
     if "cinductor.arrays.array" not in sys.modules and packages.BACK.keys().isdisjoint(sys.modules.keys()):
         return None
     return lazy.load("arrays.calls")
-
-
-def hide_our_frames(error: Any) -> None:
-    """Remove the frames of this package from the traceback of an exception."""
-    kept: list[Any] = []
-    tb = error.__traceback__
-    while tb is not None:
-        code = tb.tb_frame.f_code
-        is_inlined = code.co_name == "<listcomp>" and sys.version_info >= (3, 12)
-        if not code.co_filename.startswith(PACKAGE) and not is_inlined and code.co_name != CALLED:
-            kept.append(tb)
-        tb = tb.tb_next
-    for i, entry in enumerate(kept):
-        entry.tb_next = kept[i + 1] if i + 1 < len(kept) else None
-    error.__traceback__ = kept[0] if kept else None

@@ -33,7 +33,7 @@ from .. import _core
 from ..base.class_lookup import is_a
 from ..base.interrupt import is_interrupt
 from ..base.signals import NotPaid, OverBudget
-from ..base.user_frame import OURS, PACKAGE, locals_of
+from ..base.user_frame import OURS, PACKAGE, call_in_place, locals_of
 from ..calls.budget import MANY_NODES, Allowance, is_for_pieces, why_spent
 from ..calls.dynamic import Symbols
 from ..errors import ConstraintViolation
@@ -115,10 +115,10 @@ class Stage:
     # --- time, and the end ---
 
     def outside(self, f: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-        """A call of uncaptured code, whose time belongs to the user."""
+        """A call of uncaptured code, whose time belongs to the user. It may look at the frame that calls it."""
         began = self.clock()
         try:
-            return f(*args, **kwargs)
+            return call_in_place(f, args, kwargs)
         finally:
             self.others += self.clock() - began
 
@@ -295,6 +295,7 @@ def fall_back(stage: Stage, why: str = LITTLE) -> None:
     for scope in stage.scopes:
         scope.__class__ = stage.plain_hooks
     stage.state.waiting.clear()  # operands die when Python's would
+    stage.effects.remade.clear()
     forget(stage.tracer, stage.sources, stage.arrays)
 
 

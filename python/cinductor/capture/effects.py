@@ -75,6 +75,7 @@ class Effects:
         self.arrays, self.stores, self.escapes = Arrays(sources), Stores(tracer, sources), SharedIterators()
         self.plain_hooks = plain_hooks
         self.given: dict[int, tuple[Any, Any]] = {}  # by the id of a function: what other code has in place of it, and the function
+        self.remade: dict[int, tuple[Any, Any]] = {}  # id -> a tuple with traced values, and the real one that other code has
         self.handed_out: set[int] = set()  # ids of objects made in the call that other code may have
         self.without_contents: dict[int, tuple[Any, Any]] = {}  # a broadcast or flags object, with what it was made from
         self.draws: dict[int, Any] = {}  # id -> a generator and its state before the call
@@ -123,6 +124,8 @@ class Effects:
         finally:
             self.is_preparing = False
         self.state.keep_changes()
+        for key in deaths.alone_in(self.remade):
+            del self.remade[key]
         deaths.let_go(self.tracer, self.sources, self.arrays)
         self.handed_out &= self.sources.known.keys()
 
@@ -291,7 +294,7 @@ ATOMS = deaths.HOLDING_NOTHING - {object}  # hold nothing that a call could have
 
 
 class Materialiser:
-    """Makes values real. Values that share an object still share it afterwards."""
+    """Makes values real. Values that share an object still share it afterwards, also those that were made real before."""
 
     def __init__(self, effects: Effects) -> None:
         self.effects, self.paced = effects, effects.tracer.paced
@@ -365,8 +368,10 @@ class Materialiser:
         items = [self.of(v) for v in value]
         if own := attributes_of(value):
             self.fill(own)
-        same = all(a is b for a, b in zip(items, value, strict=True))
-        return value if same else remade(value, items)
+        if all(a is b for a, b in zip(items, value, strict=True)):
+            return value
+        made = value, remade(value, items)
+        return (made if self.effects.arrays.is_over else self.effects.remade.setdefault(id(value), made))[1]
 
     def method(self, value: types.MethodType) -> types.MethodType:
         """A bound method: its parts cannot be set."""

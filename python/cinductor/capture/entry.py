@@ -301,7 +301,7 @@ def returnable(stage: Stage, value: Any, reached: dict[int, int], seen: dict[int
     if id(value) in seen and not is_a(value, tuple):
         stage.effects.note("returns one container twice")
         return stage.materialise(value)
-    if cls in (list, dict) and stage.tracer.needs_python:
+    if (cls in (list, dict) and stage.tracer.needs_python) or id(value) in stage.effects.remade:
         return stage.materialise(value)  # other code may have that very object
     seen[id(value)] = value
     if is_a(value, DeferredCall):

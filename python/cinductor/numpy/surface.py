@@ -20,6 +20,7 @@ from .. import _core
 from ..base.class_lookup import is_a
 from ..base.float_warnings import quietly
 from ..base.interrupt import is_interrupt
+from ..base.user_frame import hide_our_frames
 from .names import FOLLOWED, MODULES
 
 Traced = _core.Traced
@@ -213,7 +214,8 @@ def numpys_error(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Excep
     except Exception as error:
         if is_interrupt(error):
             raise
-        return error.with_traceback(None)
+        hide_our_frames(error)
+        return error
     return None
 
 

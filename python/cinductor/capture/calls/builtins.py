@@ -26,7 +26,7 @@ import numpy as np
 
 from ... import _core
 from ...base.class_lookup import is_a, module_of
-from ...base.user_frame import PACKAGE
+from ...base.user_frame import is_ours
 from ...calls.job import is_compiling
 from ...numpy import surface
 from ...numpy.random import GLOBAL, Draw
@@ -250,7 +250,7 @@ def _warn(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     wanted, level = int(values.get("stacklevel", 1)), 1
     frame = sys._getframe(0)
     while frame.f_back is not None:
-        if not frame.f_code.co_filename.startswith(PACKAGE):
+        if not is_ours(frame.f_code):
             wanted -= 1
             if wanted <= 0:
                 break
@@ -291,7 +291,7 @@ def _look(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     cls = args[0] if f is issubclass and args else type(args[0]) if args else object
     if f is callable:
         stage.sources.class_attr(cls, "__call__")
-    elif len(args) == 2 and not all(stage.sources.tells_base(cls, base) for base in alternatives(args[1])):
+    elif len(args) == 2 and not all(stage.sources.tells_base(cls, base) for base in alternatives(scope.use(args[1]))):
         return call_unknown(scope, f, args, kwargs)
     if f is isinstance and len(args) == 2 and type(args[0]) is Traced:  # an ABC asks the type of an object, too
         return issubclass(args[0].__class__, args[1])

@@ -428,6 +428,8 @@ def call_class(scope: Hooks, cls: type, args: tuple[Any, ...], kwargs: dict[str,
             if init.__code__.co_filename == "<string>":
                 if only_fills(cls, init):
                     guard_body(stage, init)
+                    for name, cell in zip(init.__code__.co_freevars, init.__closure__ or (), strict=True):  # among them factories
+                        stage.sources.check_once(stage.sources.source_of_free(init, name), "is", cell.cell_contents)
                     return make_dataclass(scope, cls, args, kwargs)
                 return call_unknown(scope, cls, args, kwargs)
             new = scope.born(object.__new__(cls))
@@ -464,10 +466,11 @@ def only_fills(cls: type, init: types.FunctionType) -> bool:
         return False
     found = [find_in_class(cls, name) for name in fields]
     is_frozen = cls.__dataclass_params__.frozen  # type: ignore[attr-defined]
-    factories = (*FACTORIES, sys.modules["dataclasses"].MISSING)
+    calls = [f.default_factory for f in fields.values() if f.default_factory is not sys.modules["dataclasses"].MISSING]
+    cells = {id(cell.cell_contents) for cell in init.__closure__ or ()}
     return (
         (is_frozen or cls.__setattr__ is object.__setattr__)  # type: ignore[comparison-overlap]
-        and all(f.default_factory in factories for f in fields.values())
+        and all(factory in FACTORIES and id(factory) in cells for factory in calls)
         and all(type(f) is SLOT or not defines(type(f), "__set__") for f in found)
     )
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 import inspect
 import math
 import os
-import sys
 import types
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -45,7 +44,6 @@ if TYPE_CHECKING:
 
 
 DEBUGGERS = frozenset({"pdb", "ipdb", "pudb"})
-CAPTURE = __name__.removesuffix("calls.functions")
 
 
 def name_of(f: Any) -> str:
@@ -97,17 +95,7 @@ def call_unknown(
     result = stage.outside(f, args, kwargs)
     if opaque is not None and before is not None and state_around(given) == before:
         learn(scope, opaque, given, result)
-    return scope.lifted_once(made_by(scope, result))
-
-
-def made_by(scope: Hooks, result: Any) -> Any:
-    """The result of a call. Python takes the module of a new class from the calling frame, which is cinductor's: it gets the
-    function's.
-    """
-    module: Any = attribute(result, "__module__") if is_a(result, type) else None
-    if is_a(module, str) and module.startswith(CAPTURE) and vars(sys.modules[module]).get(result.__name__) is not result:
-        type.__setattr__(result, "__module__", scope.fn_globals.get("__name__"))
-    return result
+    return scope.lifted_once(result)
 
 
 def call_with_foreign(
@@ -123,7 +111,7 @@ def call_pure(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any
     kwargs = {k: scope.use(v) for k, v in kwargs.items()}
     if np.ndarray in map(type, args):  # cinductor's own are traced
         return call_unknown(scope, f, args, kwargs)
-    return scope.stage.lift_array(made_by(scope, f(*args, **kwargs)))
+    return scope.stage.lift_array(f(*args, **kwargs))
 
 
 # --- library calls ---

@@ -11,6 +11,7 @@ import numpy as np
 from ... import _core
 from ...base.class_lookup import is_a
 from ...base.float_warnings import quietened
+from ...base.user_frame import hide_our_frames
 from ...numpy.elementwise import set_part
 from ...numpy.surface import NotCaptured
 from ..call_state import fall_back_for_flags, in_users_stead
@@ -206,11 +207,15 @@ class Managed:
         try:
             self.lifting.effects.look_at_flags()  # before the manager may set what becomes of them
         except (RuntimeWarning, FloatingPointError) as raised:
-            if not self.exit(type(raised), raised, raised.__traceback__):
+            if not self.leave(raised):
                 raise
             return True
-        return self.exit(*error)
+        return self.exit(*error) if error[1] is None else self.leave(error[1])
 
+    def leave(self, error: BaseException) -> Any:
+        """The manager is told of an exception."""
+        hide_our_frames(error)
+        return self.exit(type(error), error, error.__traceback__)
 
 @in_users_stead
 class TracedErrstate:

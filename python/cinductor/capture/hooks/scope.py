@@ -18,6 +18,7 @@ import numpy as np
 from ... import _core
 from ...base.class_lookup import is_a, module_of
 from ...base.signals import Raised, Signal, comes_from_within, names_traced, reword
+from ...base.user_frame import hide_our_frames
 from ...numpy import list_sources
 from .. import identity, operands, special_methods
 from ..call_state import Stage, check_budget, fall_back, lifted_once, with_bailout
@@ -389,6 +390,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
         if error is not None:
             self.stage.sources.guard_bases(type(error))
             reword(error)
+            hide_our_frames(error)
 
     def parts(self, kind: str, value: Any, *asked: Any) -> tuple[Any, ...] | None:
         """The parts of a value that a pattern of a match statement tests; None if the value does
@@ -544,9 +546,10 @@ class PlainScope(Scope):
     then, choose, choose_result = PlainControl.then, PlainControl.choose, PlainControl.choose_result
 
     def caught(self) -> None:
-        pass
+        hide_our_frames(sys.exc_info()[1])
 
-    leaves = caught
+    def leaves(self) -> None:
+        pass
 
     def shares(self, names: Any) -> None:
         pass

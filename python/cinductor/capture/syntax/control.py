@@ -189,7 +189,7 @@ class Statements(Expressions):
 
     def visit_ExceptHandler(self, node: ast.ExceptHandler) -> ast.AST:
         if node.type is not None:
-            node.type = self.visit(node.type)
+            node.type = self._use(node.type)
         node.body = self._inside(node.body, 2)
         return node
 

@@ -63,7 +63,8 @@ class Asking(Transformer):
         self.freevars = frozenset(freevars)
         self.with_regions = with_regions
         self.scopes: list[Names] = []
-        self.hidden: list[set[str]] = []  # targets of enclosing comprehensions
+        self.hidden: list[set[str]] = []  # targets of enclosing comprehensions of the innermost function
+        self.hidden_around: list[list[set[str]]] = []  # those around each of the functions
         self.cfg: Cfg | None = None  # of the function being rewritten
         self.sites: list[Site] = []
         self.temporaries = 0
@@ -104,6 +105,8 @@ class Asking(Transformer):
             return GLOBAL
         for i in range(len(self.scopes) - 1, -1, -1):
             scope = self.scopes[i]
+            if i < len(self.scopes) - 1 and any(name in targets for targets in self.hidden_around[i + 1]):
+                return CELL
             if name in scope.globals:
                 return GLOBAL
             if name in scope.bound:
@@ -139,6 +142,7 @@ class Asking(Transformer):
             names.results = names.gathers
         self.scopes.append(names)
         around = self.hidden, self.cfg, self.blocks, self.protected, self.bound
+        self.hidden_around.append(self.hidden)
         self.hidden, self.cfg, self.blocks, self.protected = [], None, 0, 0
         self.bound = names.arguments - names.unbound
         if isinstance(node, ast.Lambda):
@@ -150,6 +154,7 @@ class Asking(Transformer):
             if dropped:
                 node.body.append(self._binding(node, names))
         self.hidden, self.cfg, self.blocks, self.protected, self.bound = around
+        self.hidden_around.pop()
         self.scopes.pop()
 
     def _lower(self, node: ast.FunctionDef, names: Names) -> list[ast.stmt]:
