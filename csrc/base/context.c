@@ -6,6 +6,8 @@
  */
 #include "base/context.h"
 
+#include "base/format.h"
+
 #include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -170,18 +172,18 @@ ci_format(CiContext *ctx, const char *format, ...)
     va_list args, again;
     va_start(args, format);
     va_copy(again, args);
-    int length = vsnprintf(NULL, 0, format, args);
+    int length = ci_vsnprintf(NULL, 0, format, args);
     va_end(args);
     /* Freed of its va_list before anything can jump. */
     char small[256];
     if (length >= 0 && (size_t)length < sizeof small) {
-        vsnprintf(small, sizeof small, format, again);
+        ci_vsnprintf(small, sizeof small, format, again);
         va_end(again);
         return ci_copy_text(ctx, small, (size_t)length);
     }
     char *text = length < 0 ? NULL : ci_new(ctx, (size_t)length + 1);
     if (text)
-        vsnprintf(text, (size_t)length + 1, format, again);
+        ci_vsnprintf(text, (size_t)length + 1, format, again);
     va_end(again);
     CI_REQUIRE(ctx, text != NULL);
     return text;

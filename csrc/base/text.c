@@ -2,6 +2,8 @@
  * follow the locale: whatever it puts for a decimal point is written as '.'. */
 #include "base/text.h"
 
+#include "base/format.h"
+
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
@@ -42,12 +44,12 @@ static void CI_PRINTF(2, 0) add_args(CiText *text, const char *format, va_list a
     va_list again;
     va_copy(again, args);
     size_t room = text->capacity - text->length;
-    int length = vsnprintf(text->data + text->length, room, format, args);
+    int length = ci_vsnprintf(text->data + text->length, room, format, args);
     CI_REQUIRE(text->ctx, length >= 0);
     if ((size_t)length >= room) {
         text->data[text->length] = 0;
         reserve(text, (size_t)length);
-        vsnprintf(text->data + text->length, (size_t)length + 1, format, again);
+        ci_vsnprintf(text->data + text->length, (size_t)length + 1, format, again);
     }
     va_end(again);
     text->length += (size_t)length;

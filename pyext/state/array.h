@@ -61,7 +61,9 @@ void cx_layout_paddings(PyArrayObject *array, int64_t *paddings);
 void cx_layout_strides(CiSym *sym, PyArrayObject *array, const CiExpr *const *sizes,
                        const CiExpr *const *paddings, const CiExpr **strides);
 
-extern PyMethodDef cx_syntax_methods[]; /* syntax.c */
+extern PyMethodDef cx_syntax_methods[];  /* syntax.c */
+extern PyMethodDef cx_node_methods[];    /* syntax_nodes.c */
+extern PyMethodDef cx_operand_methods[]; /* operands.c */
 extern PyMethodDef cx_reach_methods[];  /* reach.c */
 /* True if nothing can see the death of an object: a number, a text, an array of numbers, or a small
  * list, tuple or dict of these. False: unknown. In reach.c. */

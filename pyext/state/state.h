@@ -45,6 +45,19 @@ typedef struct CxTimed {
     int64_t noted, aside;
 } CxTimed;
 
+/* Classes of Python's syntax by which trees are built and searched: syntax.c. */
+#define CX_SYNTAX_CLASSES(CLASS) \
+    CLASS(Assign) CLASS(Attribute) CLASS(BinOp) CLASS(Call) CLASS(Compare) CLASS(Constant) \
+    CLASS(Dict) CLASS(DictComp) CLASS(FormattedValue) CLASS(FunctionDef) CLASS(GeneratorExp) \
+    CLASS(Lambda) CLASS(List) CLASS(ListComp) CLASS(Name) CLASS(NamedExpr) CLASS(Raise) CLASS(Set) \
+    CLASS(SetComp) CLASS(Starred) CLASS(Subscript) CLASS(Tuple) CLASS(arguments) CLASS(keyword)
+enum {
+#define CLASS(name) CX_SYNTAX_##name,
+    CX_SYNTAX_CLASSES(CLASS)
+#undef CLASS
+    CX_SYNTAX_COUNT
+};
+
 typedef struct CxState {
 #define OBJECT(name) PyObject *name;
 #define OBJECTS(name, count) PyObject *name[count];

@@ -1,22 +1,28 @@
 /* Fast helpers for capture: traverses and copies Python syntax trees and source positions
- * (capture/syntax/names.py, pending.py), and tests the class of an object. It also empties the
+ * (capture/syntax/names.py), and tests the class of an object. It also empties the
  * objects of a capture that is over, and writes values as lines (calls/saved_text.py). */
-#include "state/array.h"
 #include "state/docs.h"
+#include "state/syntax.h"
 
 /* ---- syntax ---- */
 
-/* The __dict__ of a node; borrowed from it. */
-static PyObject *
-attributes_of(PyObject *node)
+PyObject *
+cx_attributes_of(PyObject *node)
 {
     PyObject *own = PyObject_GenericGetDict(node, NULL);
     Py_XDECREF(own); /* the node holds a reference */
     return own;
 }
 
-static int
-copy_place(const CxState *state, PyObject *to, PyObject *from)
+PyObject *
+cx_field_of(PyObject *node, PyObject *name)
+{
+    PyObject *own = cx_attributes_of(node);
+    return own != NULL ? PyDict_GetItemWithError(own, name) : NULL;
+}
+
+int
+cx_copy_place(const CxState *state, PyObject *to, PyObject *from)
 {
     PyObject *const names[] = {state->str_lineno, state->str_col_offset, state->str_end_lineno,
                                state->str_end_col_offset};
@@ -32,8 +38,8 @@ copy_place(const CxState *state, PyObject *to, PyObject *from)
 static PyObject *
 place_of(PyObject *module, PyObject *node)
 {
-    PyObject *own = attributes_of(node), *place = own ? PyDict_New() : NULL;
-    if (place != NULL && copy_place(PyModule_GetState(module), place, own) < 0)
+    PyObject *own = cx_attributes_of(node), *place = own ? PyDict_New() : NULL;
+    if (place != NULL && cx_copy_place(PyModule_GetState(module), place, own) < 0)
         Py_CLEAR(place);
     return place;
 }
@@ -45,8 +51,8 @@ placed(PyObject *module, PyObject *args)
     PyObject *node = NULL, *old = NULL;
     if (!PyArg_UnpackTuple(args, "placed", 2, 2, &node, &old))
         return NULL;
-    PyObject *to = attributes_of(node), *from = to ? attributes_of(old) : NULL;
-    bool failed = from == NULL || copy_place(PyModule_GetState(module), to, from) < 0;
+    PyObject *to = cx_attributes_of(node), *from = to ? cx_attributes_of(old) : NULL;
+    bool failed = from == NULL || cx_copy_place(PyModule_GetState(module), to, from) < 0;
     return failed ? NULL : Py_NewRef(node);
 }
 
@@ -74,11 +80,11 @@ append_part(const CxState *state, PyObject *found, PyObject *value)
     return status;
 }
 
-static int
-append_parts(const CxState *state, PyObject *found, PyObject *node)
+int
+cx_append_parts(const CxState *state, PyObject *found, PyObject *node)
 {
     PyTypeObject *syntax = (PyTypeObject *)state->syntax_type;
-    PyObject *fields = fields_of(state, node), *own = fields ? attributes_of(node) : NULL;
+    PyObject *fields = fields_of(state, node), *own = fields ? cx_attributes_of(node) : NULL;
     int status = own == NULL ? -1 : 0;
 
     for (Py_ssize_t k = 0; status == 0 && k < PyTuple_GET_SIZE(fields); k++) {
@@ -95,30 +101,52 @@ append_parts(const CxState *state, PyObject *found, PyObject *node)
     return status;
 }
 
-static int
-find_syntax(CxState *state)
+int
+cx_find_syntax(CxState *state)
 {
+    static const char *const names[] = {
+#define CLASS(name) #name,
+        CX_SYNTAX_CLASSES(CLASS)
+#undef CLASS
+    };
     if (state->syntax_type != NULL)
         return 0;
-    PyObject *module = PyImport_ImportModule("_ast");
-    state->syntax_type = module ? PyObject_GetAttrString(module, "AST") : NULL;
+    PyObject *module = PyImport_ImportModule("_ast"), *type = module ? PyObject_GetAttrString(module, "AST") : NULL;
+    bool failed = type == NULL;
+    for (int k = 0; !failed && k < CX_SYNTAX_COUNT; k++) {
+        Py_XSETREF(state->syntax[k], PyObject_GetAttrString(module, names[k]));
+        failed = state->syntax[k] == NULL;
+    }
+    if (!failed) {
+        Py_XSETREF(state->syntax_load, PyObject_CallMethod(module, "Load", NULL));
+        Py_XSETREF(state->syntax_store, PyObject_CallMethod(module, "Store", NULL));
+        failed = state->syntax_load == NULL || state->syntax_store == NULL;
+    }
     Py_XDECREF(module);
-    return state->syntax_type == NULL ? -1 : 0;
+    if (failed)
+        Py_CLEAR(type);
+    state->syntax_type = type; /* the last: it says that the others are there */
+    return failed ? -1 : 0;
+}
+
+PyObject *
+cx_walk(CxState *state, PyObject *node)
+{
+    PyObject *found = PyList_New(0);
+    int status = found == NULL || cx_find_syntax(state) < 0 ? -1 : PyList_Append(found, node);
+
+    for (Py_ssize_t k = 0; status == 0 && k < PyList_GET_SIZE(found); k++)
+        status = cx_append_parts(state, found, PyList_GET_ITEM(found, k));
+    if (status < 0)
+        Py_CLEAR(found);
+    return found;
 }
 
 /* walk(node): the node and all nodes below it, in breadth-first order. */
 static PyObject *
 walk(PyObject *module, PyObject *node)
 {
-    CxState *state = PyModule_GetState(module);
-    PyObject *found = PyList_New(0);
-    int status = found == NULL || find_syntax(state) < 0 ? -1 : PyList_Append(found, node);
-
-    for (Py_ssize_t k = 0; status == 0 && k < PyList_GET_SIZE(found); k++)
-        status = append_parts(state, found, PyList_GET_ITEM(found, k));
-    if (status < 0)
-        Py_CLEAR(found);
-    return found;
+    return cx_walk(PyModule_GetState(module), node);
 }
 
 /* children(node): the nodes in its fields, in order. */
@@ -128,7 +156,7 @@ children(PyObject *module, PyObject *node)
     CxState *state = PyModule_GetState(module);
     PyObject *found = PyList_New(0);
 
-    if (found == NULL || find_syntax(state) < 0 || append_parts(state, found, node) < 0)
+    if (found == NULL || cx_find_syntax(state) < 0 || cx_append_parts(state, found, node) < 0)
         Py_CLEAR(found);
     return found;
 }
@@ -139,7 +167,7 @@ static PyObject *duplicate(PyObject *module, PyObject *value);
 static int
 duplicate_attributes(PyObject *module, PyObject *node, PyObject *own)
 {
-    PyObject *to = attributes_of(node), *name = NULL, *part = NULL;
+    PyObject *to = cx_attributes_of(node), *name = NULL, *part = NULL;
     int status = to == NULL ? -1 : 0;
     for (Py_ssize_t at = 0; status == 0 && PyDict_Next(own, &at, &name, &part);) {
         PyObject *copy = duplicate(module, part);
@@ -154,7 +182,7 @@ duplicate_node(PyObject *module, PyObject *node)
 {
     const CxState *state = PyModule_GetState(module);
     PyTypeObject *type = Py_TYPE(node);
-    PyObject *fields = fields_of(state, node), *own = fields ? attributes_of(node) : NULL;
+    PyObject *fields = fields_of(state, node), *own = fields ? cx_attributes_of(node) : NULL;
     PyObject *places = own ? PyObject_GetAttr((PyObject *)type, state->str__attributes) : NULL;
     bool is_shared = places != NULL && PyTuple_GET_SIZE(fields) == 0 && PyObject_Size(places) == 0;
     Py_XDECREF(fields);
@@ -175,7 +203,7 @@ duplicate(PyObject *module, PyObject *value)
 {
     CxState *state = PyModule_GetState(module);
     PyObject *made = NULL;
-    if (find_syntax(state) < 0 || Py_EnterRecursiveCall(" while a syntax tree is copied"))
+    if (cx_find_syntax(state) < 0 || Py_EnterRecursiveCall(" while a syntax tree is copied"))
         return NULL;
     if (PyList_CheckExact(value)) {
         made = PyList_New(0);
@@ -192,141 +220,6 @@ duplicate(PyObject *module, PyObject *value)
     }
     Py_LeaveRecursiveCall();
     return made;
-}
-
-/* ---- nodes that call something ---- */
-
-/* Classes and names of syntax that a rewritten function has: capture/syntax/pending.py. */
-typedef struct Kinds {
-    PyTypeObject *call, *attribute, *name, *function, *lambda;
-    PyObject *comprehensions, *stage, *calls, *seen, *unseen;
-} Kinds;
-
-static PyObject *
-field_of(PyObject *node, const char *name)
-{
-    PyObject *own = attributes_of(node);
-    return own != NULL ? PyDict_GetItemString(own, name) : NULL;
-}
-
-/* The method of the stage that a node calls; borrowed, NULL without an exception for another node. */
-static PyObject *
-method_of(const Kinds *kinds, PyObject *node)
-{
-    PyObject *func = Py_IS_TYPE(node, kinds->call) ? field_of(node, "func") : NULL;
-    bool is_attribute = func != NULL && Py_IS_TYPE(func, kinds->attribute);
-    PyObject *owner = is_attribute ? field_of(func, "value") : NULL;
-    PyObject *id = owner != NULL && Py_IS_TYPE(owner, kinds->name) ? field_of(owner, "id") : NULL;
-    return id != NULL && PyObject_RichCompareBool(id, kinds->stage, Py_EQ) == 1 ? field_of(func, "attr") : NULL;
-}
-
-/* The calls in a comprehension that Python runs do not mark operands, because its container waits. */
-static int
-leave_unseen(PyObject *module, const Kinds *kinds, PyObject *node)
-{
-    PyObject *nodes = walk(module, node);
-    int status = nodes == NULL ? -1 : 0;
-    for (Py_ssize_t k = 0; status == 0 && k < PyList_GET_SIZE(nodes); k++) {
-        PyObject *method = method_of(kinds, PyList_GET_ITEM(nodes, k));
-        if (method != NULL && PyObject_RichCompareBool(method, kinds->seen, Py_EQ) == 1)
-            status = PyObject_SetAttrString(field_of(PyList_GET_ITEM(nodes, k), "func"), "attr", kinds->unseen);
-    }
-    Py_XDECREF(nodes);
-    return status;
-}
-
-static int
-append_list(PyObject *to, PyObject *node, const char *name)
-{
-    PyObject *items = node != NULL ? field_of(node, name) : NULL;
-    int status = 0;
-    for (Py_ssize_t k = 0; items != NULL && PyList_Check(items) && status == 0 && k < PyList_GET_SIZE(items); k++)
-        if (PyList_GET_ITEM(items, k) != Py_None)
-            status = PyList_Append(to, PyList_GET_ITEM(items, k));
-    return status;
-}
-
-/* Appends the nodes to look at next, and gives those whose calls a node makes: of an inner function only what evaluates its
- * decorators and defaults. */
-static PyObject *
-parts_of(const CxState *state, const Kinds *kinds, PyObject *node, PyObject *nodes)
-{
-    PyObject *inside = PyList_New(0);
-    bool is_function = Py_IS_TYPE(node, kinds->function), is_lambda = Py_IS_TYPE(node, kinds->lambda);
-    PyObject *arguments = is_function || is_lambda ? field_of(node, "args") : NULL;
-    int status = inside == NULL || append_parts(state, inside, node) < 0 ? -1 : 0;
-
-    if (status == 0 && is_function && (append_list(nodes, node, "body") < 0 || append_list(nodes, node, "decorator_list") < 0 ||
-                                       append_list(nodes, arguments, "defaults") < 0 || append_list(nodes, arguments, "kw_defaults") < 0))
-        status = -1;
-    if (status == 0 && !is_function)
-        status = PyList_SetSlice(nodes, PyList_GET_SIZE(nodes), PyList_GET_SIZE(nodes), inside);
-    if (status == 0 && is_lambda)
-        status = PyList_SetSlice(inside, 0, PyList_GET_SIZE(inside), NULL);
-    if (status == 0 && arguments != NULL)
-        status = append_parts(state, inside, arguments);
-    if (status < 0)
-        Py_CLEAR(inside);
-    return inside;
-}
-
-/* 1 if one of these nodes is in the set; -1 with an exception. */
-static int
-is_any_in(PyObject *inside, PyObject *set)
-{
-    int found = 0;
-    for (Py_ssize_t k = 0; found == 0 && k < PyList_GET_SIZE(inside); k++) {
-        PyObject *id = PyLong_FromVoidPtr(PyList_GET_ITEM(inside, k));
-        found = id != NULL ? PySet_Contains(set, id) : -1;
-        Py_XDECREF(id);
-    }
-    return found;
-}
-
-/* Adds a node to those that call something, and to `found` if one inside it does. */
-static int
-note_calling(const Kinds *kinds, PyObject *node, PyObject *inside, PyObject *found, PyObject *calling)
-{
-    int is_calling = is_any_in(inside, calling);
-    bool is_call = Py_IS_TYPE(node, kinds->call);
-    PyObject *method = is_call ? method_of(kinds, node) : NULL;
-    int calls = is_calling != 0 || !is_call ? is_calling : PySet_Contains(kinds->calls, method ? method : Py_None);
-    PyObject *id = calls > 0 ? PyLong_FromVoidPtr(node) : NULL;
-    int status = calls < 0 || (calls > 0 && (id == NULL || PySet_Add(calling, id) < 0)) ? -1 : 0;
-    Py_XDECREF(id);
-    return status == 0 && is_calling > 0 ? PyList_Append(found, node) : status;
-}
-
-/* calling_nodes(root, kinds): the nodes with a call inside, each after those inside it, and the ids of all nodes that call
- * something. */
-static PyObject *
-calling_nodes(PyObject *module, PyObject *args)
-{
-    CxState *state = PyModule_GetState(module);
-    Kinds kinds;
-    PyObject *root = NULL;
-    if (!PyArg_ParseTuple(args, "O(OOOOOOOOOO):calling_nodes", &root, &kinds.call, &kinds.attribute, &kinds.name, &kinds.function,
-                          &kinds.lambda, &kinds.comprehensions, &kinds.stage, &kinds.calls, &kinds.seen, &kinds.unseen))
-        return NULL;
-    PyObject *nodes = PyList_New(0), *parts = PyList_New(0), *found = PyList_New(0), *calling = PySet_New(NULL);
-    bool is_ready = nodes && parts && found && calling && find_syntax(state) == 0;
-    int status = is_ready ? PyList_Append(nodes, root) : -1;
-    for (Py_ssize_t k = 0; status == 0 && k < PyList_GET_SIZE(nodes); k++) {
-        PyObject *node = PyList_GET_ITEM(nodes, k);
-        int is_one = PySet_Contains(kinds.comprehensions, (PyObject *)Py_TYPE(node));
-        status = is_one > 0 ? leave_unseen(module, &kinds, node) : is_one;
-        PyObject *inside = status == 0 ? parts_of(state, &kinds, node, nodes) : NULL;
-        status = inside != NULL ? PyList_Append(parts, inside) : -1;
-        Py_XDECREF(inside);
-    }
-    for (Py_ssize_t k = PyList_GET_SIZE(nodes); status == 0 && k-- > 0;)
-        status = note_calling(&kinds, PyList_GET_ITEM(nodes, k), PyList_GET_ITEM(parts, k), found, calling);
-    PyObject *pair = status == 0 ? PyTuple_Pack(2, found, calling) : NULL;
-    Py_XDECREF(nodes);
-    Py_XDECREF(parts);
-    Py_XDECREF(found);
-    Py_XDECREF(calling);
-    return pair;
 }
 
 /* ---- classes ---- */
@@ -406,7 +299,7 @@ own_attributes(const CxState *state, PyObject *value, PyObject *package)
     PyObject *name = PyDict_GetItemWithError(type->tp_dict, state->str___module__);
     bool is_own = name != NULL && PyUnicode_Check(name) &&
                   PyUnicode_Tailmatch(name, package, 0, PY_SSIZE_T_MAX, -1) == 1;
-    PyObject *own = is_own ? attributes_of(value) : NULL;
+    PyObject *own = is_own ? cx_attributes_of(value) : NULL;
     if (own == NULL)
         PyErr_Clear(); /* the class has slots instead */
     return own;
@@ -516,7 +409,6 @@ PyMethodDef cx_syntax_methods[] = {
     CX_FUNCTION(walk, walk, METH_O),
     CX_FUNCTION(children, children, METH_O),
     CX_FUNCTION(duplicate, duplicate, METH_O),
-    CX_FUNCTION(calling_nodes, calling_nodes, METH_VARARGS),
     CX_FUNCTION(place_of, place_of, METH_O),
     CX_FUNCTION(placed, placed, METH_VARARGS),
     CX_FUNCTION(is_a, is_a, METH_VARARGS),

@@ -1623,11 +1623,27 @@ def children(node: ast.AST, /) -> list[ast.AST]:
 def walk(node: ast.AST, /) -> list[ast.AST]:
     """Return a syntax node and all nodes below it, in breadth-first order."""
 
-def calling_nodes(root: ast.AST, kinds: tuple[Any, ...], /) -> tuple[list[ast.AST], set[int]]:
-    """Return the nodes of a rewritten function with a call inside, each after those inside it, and the ids of all nodes that call something.
+def mark_operands(root: ast.AST, /) -> None:
+    """Add `waits` and `done` to a rewritten function and to those inside it.
 
-    `kinds` has classes and names of syntax: `capture/syntax/pending.py`.
+    They make visible which operands wait while a later operand of the same expression runs code. In a comprehension that Python runs,
+    calls do not mark operands (`call_method`), because its container waits.
     """
+
+def stage_call(node: ast.AST, method: str, /, *args: ast.expr, keywords: list[ast.keyword] = ...) -> ast.Call:
+    """Return `__ci__.method(args)` at the position of a syntax node."""
+
+def attribute_at(node: ast.AST, owner: str, name: str, /) -> ast.Attribute:
+    """Return `owner.name` at the position of a syntax node."""
+
+def constant_at(node: ast.AST, value: Any, /) -> ast.Constant:
+    """Return a constant at the position of a syntax node."""
+
+def name_at(node: ast.AST, name: str, /) -> ast.Name:
+    """Return a load of a name at the position of a syntax node."""
+
+def store_at(node: ast.AST, name: str, value: ast.expr, /) -> ast.Assign:
+    """Return `name = value` at the position of a syntax node."""
 
 def duplicate(value: _Value, /) -> _Value:
     """Return a copy of a syntax node and all nodes below it, or of a list of them.

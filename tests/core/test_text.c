@@ -1,8 +1,12 @@
 /* Tests text buffers: long texts, floats printed so that they are read back exactly, and names
  * that are safe in C. */
+#include <inttypes.h>
+#include <limits.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
+#include "base/format.h"
 #include "base/text.h"
 #include "ci_test.h"
 
@@ -29,6 +33,33 @@ TEST(long_texts)
     ci_text_add(&text, "%0*d", 100000, 7);
     CHECK_INT(text.length, 120000);
     CHECK_INT(strlen(text.data), 120000);
+}
+
+/* Formats into each number of characters as the C library does. */
+#define AS_C(...)                                                                                  \
+    for (size_t room = 0; room < 64; room++) {                                                     \
+        char own[80] = {0}, other[80] = {0};                                                       \
+        CHECK_INT(format(own, room, __VA_ARGS__), snprintf(other, room, __VA_ARGS__));             \
+        CHECK(memcmp(own, other, sizeof own) == 0);                                                \
+    }
+
+static int CI_PRINTF(3, 4) format(char *chars, size_t room, const char *form, ...)
+{
+    va_list args;
+    va_start(args, form);
+    int length = ci_vsnprintf(chars, room, form, args);
+    va_end(args);
+    return length;
+}
+
+TEST(conversions)
+{
+    AS_C("a%sb%dc%c%%%u", "xyz", -5, 'q', 4000000000u);
+    AS_C("%" PRId64 " %" PRIu64 " %d", INT64_MIN, UINT64_MAX, INT_MIN);
+    AS_C("%lld %llu %ld %lu %zu", LLONG_MIN, ULLONG_MAX, LONG_MAX, ULONG_MAX, SIZE_MAX);
+    AS_C("%.*s|%.*s|%.*s", 2, "abc", -1, "abc", 0, "x");
+    AS_C("%5d|%-4s|%.2s|%x|%g|%0*d", 3, "ab", "abc", 255, 2.5, 6, 7);
+    AS_C("%s", "");
 }
 
 static const char *

@@ -67,7 +67,7 @@ class State:
         self.active: list[Any] = []  # active constructs, the innermost last
         self.conditions: list[Any] = []  # operands of and, or and conditional expressions being evaluated
         self.classes: list[str] = []  # classes of numbers queried in regions being captured
-        self.waiting: list[Any] = []  # operands that wait on the stacks of frames: `syntax/pending.py`
+        self.waiting: list[Any] = []  # operands that wait on the stacks of frames: `pyext/state/operands.c`
         self.unseen = 0  # the newest storage that other operands which wait may have
 
     # --- mutation hooks ---

@@ -31,7 +31,7 @@ from typing import Any
 
 from .jumps import VALUE, may_be_traced
 from .names import children, placed, type_parameters, walk
-from .stage_calls import OURS, Expressions, Site
+from .stage_calls import OURS, STAGE, Expressions, Site
 
 OPERATORS: dict[type[ast.operator], str] = {
     ast.Add: "iadd",
@@ -289,12 +289,12 @@ class Control(Statements):
         ]
 
     def _if_restores(self, node: ast.stmt, site: Site, body: list[ast.stmt]) -> ast.If:
-        test = self.ours(node, "restores", f"__ci_{site.number}")
+        test = self.attribute(node, f"__ci_{site.number}", "restores")
         return placed(ast.If(test, body, []), node)
 
     def _method(self, node: ast.AST, site: Site, method: str, *args: ast.expr) -> ast.Call:
         """A call of a method of the construct."""
-        func = self.ours(node, method, f"__ci_{site.number}")
+        func = self.attribute(node, f"__ci_{site.number}", method)
         return placed(ast.Call(func, list(args), []), node)
 
     def _with_names(self, node: ast.stmt, site: Site, method: str) -> ast.stmt:
@@ -332,7 +332,7 @@ class Control(Statements):
 
     def _unbind(self, node: ast.stmt, name: str) -> ast.stmt:
         """if name is __ci__.UNBOUND: del name"""
-        unbound = self.ours(node, "UNBOUND")
+        unbound = self.attribute(node, STAGE, "UNBOUND")
         test = placed(ast.Compare(self.load(node, name), [ast.Is()], [unbound]), node)
         place = placed(ast.Name(name, ast.Del()), node)
         delete = placed(ast.Delete([place]), node)
@@ -360,7 +360,7 @@ class Control(Statements):
         if site is None:
             return [self._own_loop(node)]
         made = self.ask(node.iter, "for_", self.visit(node.iter), self.text(node, site.number))
-        item = self.ours(target, "item", f"__ci_{site.number}")
+        item = self.attribute(target, f"__ci_{site.number}", "item")
         assign = placed(ast.Assign([self.visit(target)], item), target)
         body = self._run(node.body, target=target)
         return self._construct(node, site, made, [*node.ci_resets, assign, *body])

@@ -34,6 +34,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ...base.records import NamedTuple
+from ...base.user_frame import OURS
 from .names import (
     FunctionNode,
     Names,
@@ -47,9 +48,10 @@ from .names import (
     targets_of,
     walk,
 )
-from .pending import COMPREHENSION
 
 PREFIX = "_subject"
+
+COMPREHENSIONS = frozenset({ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp})
 
 
 class Parts(ast.Call):
@@ -479,7 +481,7 @@ class Comprehensions(Visitor):
         arguments = ast.arguments([], [ast.arg(n) for n in given], None, [], [], None, [])
         ends = [placed_at_end(statement, node) for statement in (*after, ast.Return(result))]
         kind = "listcomp" if isinstance(inner, ast.ListComp) else "genexpr"
-        name = f"{COMPREHENSION}{kind}{len(self.functions)}"
+        name = f"{OURS}{kind}{len(self.functions)}"
         function = ast.FunctionDef(name, arguments, [before, *body, *ends], [])
         if "type_params" in ast.FunctionDef._fields:
             function.type_params = []  # type: ignore[attr-defined]

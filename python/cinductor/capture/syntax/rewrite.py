@@ -27,13 +27,13 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from ... import _core
 from ...base.records import NamedTuple
 from ...base.user_frame import wrong
 from . import bytecode, desugar
 from .control import Control
 from .jumps import with_exits_behind
 from .names import FunctionNode, Transformer, children, duplicate, place_of, walk
-from .pending import COMPREHENSION, COMPREHENSIONS, mark_operands
 from .stage_calls import OURS, STAGE, Site
 
 FACTORY = "__ci_factory__"
@@ -102,9 +102,7 @@ def silently(make: Callable[..., Any], *args: Any, **options: Any) -> Any:
         return None
 
 
-def is_source_of(
-    node: FunctionNode, code: types.CodeType, owner: str, imports: Iterable[str]
-) -> bool:
+def is_source_of(node: FunctionNode, code: types.CodeType, owner: str, imports: Iterable[str]) -> bool:
     """True if the node compiles to `code`; mangles the node's private names. A notebook compiles the statements of a
     cell one by one, so its imports do not affect compiling.
     """
@@ -122,9 +120,7 @@ def imports_of(code: types.CodeType) -> list[str]:
     return _imports_of_lines(linecache.getlines(code.co_filename))
 
 
-def renamed(
-    code: types.CodeType, old: str, new: str, loops: str | None = None
-) -> types.CodeType:
+def renamed(code: types.CodeType, old: str, new: str, loops: str | None = None) -> types.CodeType:
     """The code with another prefix of its qualified names, and with the names that tracebacks give to the functions
     of comprehensions: <listcomp> for `loops` with listcomp and a number.
     """
@@ -160,16 +156,17 @@ def _imports_of_lines(lines: list[str]) -> list[str]:
 
 
 def _look_for_imports(lines: list[str]) -> list[str]:
-    found: list[str] = []
+    texts: list[str] = []
     for i, line in enumerate(lines):
         if not line.startswith(("import ", "from ")):
             continue
         end = i + 1
         while "(" in line and ")" not in lines[end - 1] and end < min(i + 100, len(lines)):
             end += 1
-        tree = silently(ast.parse, "".join(lines[i:end]))
-        found += _imports(tree) if tree is not None else []
-    return found
+        texts.append("".join(lines[i:end]))
+    whole = silently(ast.parse, "\n".join(texts))  # fails if one of them is a line of a text
+    trees = [silently(ast.parse, text) for text in texts] if whole is None else [whole]
+    return [name for tree in trees if tree is not None for name in _imports(tree)]
 
 
 def _imports(tree: ast.AST) -> list[str]:
@@ -408,9 +405,8 @@ SYNTAX: dict[str, SyntaxRow] = {
 }
 
 # Functions that inspect the caller's frame: a function that calls one runs in NumPy.
-FRAME_READERS = frozenset(
-    {"locals", "vars", "dir", "eval", "exec", "globals", "__import__", "breakpoint"}
-)
+FRAME_READERS = frozenset({"locals", "vars", "dir", "eval", "exec", "globals", "__import__", "breakpoint"})
+
 
 def verdict(node: ast.AST) -> SyntaxRow | None:
     """The row of a statement or expression; None for other syntax (operators, contexts, ...)."""
@@ -544,11 +540,11 @@ def _rewrite_source(
         node = with_exits_behind(node)
     _check(node, code)
     annotations_run = sys.version_info < (3, 14) and not code.co_flags & ANNOTATIONS_ARE_TEXT
-    if with_regions and isinstance(node, ast.FunctionDef) and not classes.isdisjoint(COMPREHENSIONS):
+    if with_regions and isinstance(node, ast.FunctionDef) and not classes.isdisjoint(desugar.COMPREHENSIONS):
         desugar.with_loops(node)
     rewriter = Control(node, code.co_freevars, with_regions, annotations_run)
     rewritten = rewriter.run()
-    mark_operands(rewritten)
+    _core.mark_operands(rewritten)
     tree = factory(rewritten, (STAGE, *code.co_freevars))
     new = compile_function(tree, code)
     if new is None and with_regions:
@@ -556,7 +552,7 @@ def _rewrite_source(
     if new is None:
         raise NotRewritable("its rewriting does not compile")
     inner = code.co_name if code.co_name == "<lambda>" else FUNCTION
-    new = renamed(new, f"{FACTORY}.<locals>.{inner}", qualname, COMPREHENSION)
+    new = renamed(new, f"{FACTORY}.<locals>.{inner}", qualname, OURS)
     new = new.replace(co_name=code.co_name)
     return Rewritten(new, code, tuple(rewriter.sites)), tree
 

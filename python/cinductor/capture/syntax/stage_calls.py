@@ -12,12 +12,13 @@ import copy
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from ... import _core
 from ...base.records import NamedTuple
 from ...base.user_frame import OURS as OURS
 from ...base.user_frame import STAGE as STAGE
 from .cfg import Cfg
 from .jumps import Lowering, Unsuitable, is_list, is_text, may_be_list, may_be_traced
-from .names import FunctionNode, Names, Transformer, duplicate, place_of, placed, results_in, walk
+from .names import FunctionNode, Names, Transformer, duplicate, placed, results_in, walk
 from .texts import parts_of
 
 if TYPE_CHECKING:
@@ -82,29 +83,12 @@ class Asking(Transformer):
 
     # building
 
-    def ask(self, node: ast.AST, method: str, *args: ast.expr, **more: Any) -> ast.Call:
-        """`__ci__.method(args)` at the position of node."""
-        at = place_of(node)
-        method_of = ast.Attribute(ast.Name(STAGE, ast.Load(), **at), method, ast.Load(), **at)
-        return ast.Call(method_of, list(args), more.get("keywords", []), **at)
-
-    def ours(self, node: ast.AST, name: str, of: str = STAGE) -> ast.Attribute:
-        """`__ci__.name`, or an attribute of another hidden name, at the position of `node`."""
-        at = place_of(node)
-        return ast.Attribute(ast.Name(of, ast.Load(), **at), name, ast.Load(), **at)
-
-    def load(self, node: ast.AST, name: str) -> ast.Name:
-        """A load of a name."""
-        return ast.Name(name, ast.Load(), **place_of(node))
-
-    def store(self, node: ast.AST, name: str, value: ast.expr) -> ast.Assign:
-        """name = value"""
-        at = place_of(node)
-        return ast.Assign([ast.Name(name, ast.Store(), **at)], value, **at)
-
-    def text(self, node: ast.AST, value: Any) -> ast.Constant:
-        """A constant."""
-        return ast.Constant(value, **place_of(node))
+    # Nodes at the position of the node given first: `__ci__.method(args)`, `owner.name`, a load of a name, `name = value`, a constant.
+    ask = staticmethod(_core.stage_call)
+    attribute = staticmethod(_core.attribute_at)
+    load = staticmethod(_core.name_at)
+    store = staticmethod(_core.store_at)
+    text = staticmethod(_core.constant_at)
 
     def temporary(self, kind: str) -> str:
         """A new hidden local name."""
@@ -517,7 +501,7 @@ class Expressions(Asking):
         choice = placed(ast.NamedExpr(target, then), node.test)
         parts: list[ast.expr] = [choice]
         for field, part in (("first", node.body), ("second", node.orelse)):
-            value = ast.IfExp(self.ours(part, field, name), self.visit(part), self.text(part, None))
+            value = ast.IfExp(self.attribute(part, name, field), self.visit(part), self.text(part, None))
             parts.append(placed(value, part))
         return self.ask(node, "choose_result" if node in self.results else "choose", *parts)
 
