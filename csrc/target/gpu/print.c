@@ -546,5 +546,5 @@ ci_gpu_print_proc(CiCPrinter *p, CiText *out, const CiProc *proc)
     ci_text_line(out, own->gpu->kernel, ci_gpu_threads(proc), blocks_at_once(p));
     ci_text_add(out, "%s(", proc->name);
     print_parameters(p, out, is_wide);
-    ci_text_add(out, ")\n{\n%s%s}\n", own->shared.data ? own->shared.data : "", body.data);
+    ci_text_add(out, ")\n{\n%s%s%s}\n", own->gpu->first ? own->gpu->first : "", own->shared.data ? own->shared.data : "", body.data);
 }
