@@ -71,6 +71,7 @@ typedef struct CiAttentionLoops {
     CiMemory *scores_memory, *sum_memory, *result_memory; /* what the folds' results are stored to */
     CiHole rows, keys, weights, values, score;            /* factors, narrow; the maximum is of scores */
     CiHole open_score;                                    /* score, where no key is excluded */
+    double scale; /* of the scores: they are multiplied by it */
     bool has_limit;
     const CiExpr *ahead; /* a key is excluded where row - key + ahead < 0 */
     CiDtype narrow;
