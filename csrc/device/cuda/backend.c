@@ -282,7 +282,6 @@ build(CiContext *ctx, const CiQueue *queue, const CiKernels *kernels, const CiOp
 typedef struct Launching {
     CiCudaContextScope stay;
     CUstream stream;
-    bool overlaps; /* its blocks may start before earlier kernels have ended: they wait by themselves */
 } Launching;
 
 static CUdeviceptr
@@ -319,14 +318,8 @@ static int
 run(void *arg, const CiGpuFunction *function, int64_t blocks, const CiGpuParameters *parameters)
 {
     Launching *launching = arg;
-    CiCudaLaunchAttribute overlaps = {CI_CUDA_OVERLAPS, {[1] = 1}};
-    CiCudaLaunch launch = {.grid = {(unsigned)blocks, 1, 1},
-                           .block = {(unsigned)function->threads, 1, 1},
-                           .shared_bytes = (unsigned)function->shared_bytes,
-                           .stream = launching->stream,
-                           .attributes = &overlaps,
-                           .nattributes = launching->overlaps};
-    return launching->stay.driver->launch_with(&launch, function->run, (void **)(uintptr_t)parameters->values, NULL);
+    return ci_cuda_launch_early(&launching->stay, function->run, (unsigned)blocks, 1, (unsigned)function->threads,
+                                (unsigned)function->shared_bytes, launching->stream, (void **)(uintptr_t)parameters->values);
 }
 
 static int
@@ -362,7 +355,6 @@ launch_layout(CiCudaExecutable *executable, const CiGpuLayout *layout, const CiL
     int32_t status = ci_cuda_enter(&launching.stay, &executable->base.queue);
     if (status)
         return status;
-    launching.overlaps = launching.stay.state->capability >= 90;
     int result = ci_gpu_launch(&driver, &launching, layout, launch, &failed);
     status = ci_cuda_leave(&launching.stay, result);
     if (status || !failed)

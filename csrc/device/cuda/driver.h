@@ -202,6 +202,11 @@ int32_t ci_cuda_enter(CiCudaContextScope *stay, const CiQueue *queue);
 /* result: of the driver; it is remembered. CI_OK, CI_ERR_MEMORY or CI_ERR_DEVICE. */
 int32_t ci_cuda_leave(const CiCudaContextScope *stay, int result);
 
+/* functions.c. Launches a kernel whose blocks wait themselves for the end of all earlier kernels: from sm_90 on they may
+ * start before it. Returns a status of the driver. */
+int ci_cuda_launch_early(const CiCudaContextScope *stay, CUfunction kernel, unsigned blocks, unsigned rows, unsigned threads,
+                         unsigned shared_bytes, CUstream stream, void **parameters);
+
 /* Unloads a module of that device, or nothing. */
 void ci_cuda_unload(const CiQueue *queue, CUmodule module);
 

@@ -9,6 +9,7 @@ enum { EACH = CI_SORT_TILE_BYTES/sizeof(K)/CI_SORT_THREADS, TILE = EACH*CI_SORT_
 extern "C" __global__ void __launch_bounds__(CI_SORT_THREADS)
 kzero(unsigned *counts, const L n)
 {
+    ci_await_kernels();
     const L i = (L)blockIdx.x*CI_SORT_THREADS + threadIdx.x;
     if (i < n)
         counts[i] = 0;
@@ -18,6 +19,7 @@ kzero(unsigned *counts, const L n)
 extern "C" __global__ void __launch_bounds__(CI_SORT_THREADS)
 kload(const T *x, K *keys, unsigned *places, unsigned *counts, M *status, const Rows r, const L tiles, const int passes, const int each, const L first)
 {
+    ci_await_kernels();
     __shared__ unsigned seen[sizeof(K)][CI_SORT_THREADS];
     const L row = first + blockIdx.y, begin = (L)blockIdx.x*each;
     const T *const from = x + start(r, row) + begin*r.step;
@@ -148,6 +150,7 @@ static __device__ __forceinline__ void rank_keys(unsigned short *rank, const K *
 extern "C" __global__ void __launch_bounds__(CI_SORT_THREADS, PLACES ? 2 : 3)
 ksweep(const T *x, const K *keys, const unsigned *places, K *to_keys, unsigned *to_places, unsigned *counts, M *status, void *y, const Rows from, const Rows r, const L n, const L tiles, const int pass, const L first)
 {
+    ci_await_kernels();
     __shared__ __align__(16) K tile_keys[TILE];
     __shared__ unsigned away[CI_SORT_THREADS], tile_here;
     const L row = first + blockIdx.y;
