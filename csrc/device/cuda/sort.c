@@ -21,7 +21,7 @@ enum {
     TILE_BYTES = CI_SORT_TILE_BYTES,
     COUNTS = CI_SORT_COUNTS,
     LOADED = 4096,       /* elements that a block counts, */
-    MANY_LOADED = 32768, /* and of a long row, so that fewer add to the counts */
+    MANY_LOADED = 16384, /* and of a long row, so that fewer add to the counts */
     LONG_ROW = 1 << 22,
     MAX_ROWS = 65535,
     SHORT_ROW = 4096, /* elements, the most that one block sorts */
