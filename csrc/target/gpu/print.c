@@ -479,15 +479,15 @@ is_of_block(const CiStmts *block)
     return grid && (grid->body.first != grid->body.last || grid->body.first->run != CI_RUN_thread);
 }
 
-/* A product whose left factor is in registers, as are the sums: both leave room for a second block. */
+/* A product whose left factor is in registers, as are the sums: both leave enough of them for a second block. */
 static bool
 is_of_half_the_registers(const CiStmt *stmt)
 {
-    enum { REGISTERS = 65536, ROOM = 7168 };
+    enum { REGISTERS = 65536, OTHERS = 7168 };
     int64_t sums, left;
     return stmt->kind == CI_STMT_multiply && stmt->in[0].memory->space == CI_SPACE_thread &&
            ci_expr_is_const(stmt->at.memory->size, &sums) && ci_expr_is_const(stmt->in[0].memory->size, &left) &&
-           sums + left <= REGISTERS / 2 - ROOM;
+           sums + left <= REGISTERS / 2 - OTHERS;
 }
 
 /* Blocks that should run at once, as ", N". Loops that only wait for memory gain from full
