@@ -169,6 +169,104 @@ behind_casts(const CiStmts *body, int value)
     return stmt;
 }
 
+/* ---- products by a power of two ---- */
+
+/* The power of two, or 0. */
+static double
+power_of_two(const CiStmts *body, int value)
+{
+    const CiStmt *stmt = made(body, value);
+    int exponent;
+    bool is_one = stmt && stmt->op == CI_OP_const && stmt->constant.re > 0 && stmt->constant.re <= 1 &&
+                  frexp(stmt->constant.re, &exponent) == 0.5;
+    return is_one ? stmt->constant.re : 0;
+}
+
+/* True for a choice between that value and an infinity. */
+static bool
+is_choice_of(const CiStmts *body, const CiStmt *stmt, int value)
+{
+    if (stmt->op != CI_OP_where || stmt->args[0] == value || (stmt->args[1] == value) == (stmt->args[2] == value))
+        return false;
+    const CiStmt *other = behind_casts(body, stmt->args[stmt->args[1] == value ? 2 : 1]);
+    return other && other->op == CI_OP_const && isinf(other->constant.re);
+}
+
+static int
+count_uses(const CiStmts *body, int value)
+{
+    int count = 0;
+    for (const CiStmt *stmt = body->first; stmt; stmt = stmt->next)
+        for (int k = 0; k < stmt->nargs; k++)
+            count += stmt->args[k] == value;
+    return count;
+}
+
+/* The statement that uses the value, if no other one does. */
+static CiStmt *
+only_use(const CiStmts *body, int value)
+{
+    CiStmt *stmt = body->first;
+    for (; stmt && count_uses(body, value) == 1; stmt = stmt->next)
+        for (int k = 0; k < stmt->nargs; k++)
+            if (stmt->args[k] == value)
+                return stmt;
+    return NULL;
+}
+
+/* The product of a narrow float by a power of two that the score is, or is where it is not infinite. */
+static CiStmt *
+find_scaled(const CiStmts *body, CiDtype narrow)
+{
+    CiStmt *found = NULL;
+    for (CiStmt *stmt = body->first; stmt; stmt = stmt->next)
+        if (stmt->op == CI_OP_multiply && stmt->type.dtype == narrow &&
+            (power_of_two(body, stmt->args[0]) != 0 || power_of_two(body, stmt->args[1]) != 0))
+            found = stmt;
+    const CiStmt *use = found ? only_use(body, found->value) : NULL;
+    for (int value = found ? found->value : -1; use && use != body->last; use = only_use(body, value)) {
+        bool is_cast = use->op == CI_OP_cast && use->type.dtype == CI_DTYPE_f32;
+        if (!is_cast && !is_choice_of(body, use, value))
+            return NULL;
+        value = use->value;
+    }
+    return use ? found : NULL;
+}
+
+/* Weights are powers of differences of scores, and the largest one of products by a power of two is at the largest factor.
+ * So the product moves to the exponent, and its rounding goes: it loses bits only where the score is so small that they
+ * are below 2^-25, and the weights are computed less exactly than that. */
+static void
+move_scale(Taker *m)
+{
+    CiHole *hole = &m->loops.score, copy = {0};
+    CiStmt *scaled = find_scaled(&hole->body, m->loops.narrow);
+    m->loops.scale = 1;
+    if (!scaled)
+        return;
+    bool is_left = power_of_two(&hole->body, scaled->args[0]) != 0;
+    m->loops.scale = power_of_two(&hole->body, scaled->args[!is_left]);
+    scaled->args[0] = scaled->args[is_left];
+    scaled->op = CI_OP_cast;
+    scaled->nargs = 1;
+    CiType wide = ci_type_of(CI_DTYPE_f32, 1);
+    int value = -1;
+    CiStmts *outside = ci_build_enter(&m->b, &copy.body);
+    for (CiStmt *stmt = hole->body.first; stmt; stmt = stmt->next) {
+        bool is_choice = stmt->op == CI_OP_where && (stmt->args[1] == value || stmt->args[2] == value);
+        for (int k = 1; k < stmt->nargs && is_choice; k++)
+            if (m->b.proc->types[stmt->args[k]].dtype != CI_DTYPE_f32)
+                stmt->args[k] = ci_build_let(&m->b, wide, CI_OP_cast, 1, &stmt->args[k]);
+        CiStmt *own = ci_build_copy(&m->b, stmt);
+        if (stmt == scaled || is_choice) {
+            own->type = m->b.proc->types[own->value] = wide;
+            value = own->value;
+        }
+    }
+    ci_build_leave(&m->b, outside);
+    *hole = copy;
+}
+
 /* The expression that is at least 0 where the comparison holds; NULL: it does not compare indices. */
 static const CiExpr *
 distance_of(Taker *m, const CiStmts *body, const CiStmt *compare)
@@ -229,6 +327,7 @@ ci_attention_take_apart(CiBuild *b)
 {
     Taker m = {.b = *b};
     take_apart(&m);
+    move_scale(&m);
     find_limit(&m);
     return m.loops;
 }

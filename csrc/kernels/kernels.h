@@ -72,6 +72,7 @@ typedef struct CiAttentionLoops {
     CiHole rows, keys, weights, values, score;            /* factors, narrow if they are; the maximum is of scores */
     bool has_quotients;                                   /* weights are divided by their sum before they are a factor */
     CiHole open_score;                                    /* score, where no key is excluded */
+    double scale; /* of the scores: they are multiplied by it */
     bool has_limit;
     const CiExpr *ahead; /* a key is excluded where row - key + ahead < 0 */
     CiDtype narrow;

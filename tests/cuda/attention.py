@@ -51,7 +51,7 @@ def masked(q, k, v, m):
 
 
 def added(q, k, v, m):
-    return product(softmax(scores(q, k) + m), v)
+    return product(softmax(scores(q, k) * q.dtype.type(0.25) + m), v)
 
 
 def after(q, k, v, m):

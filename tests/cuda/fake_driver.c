@@ -22,6 +22,12 @@
 
 typedef unsigned long long Address;
 
+typedef struct LaunchConfig { /* CUlaunchConfig */
+    unsigned grid[3], block[3], shared;
+    void *stream, *attributes;
+    unsigned nattributes;
+} LaunchConfig;
+
 int
 fake_fails(const char *name, int result)
 {
@@ -57,6 +63,7 @@ EXPORT int cuFuncSetAttribute(void *function, int attribute, int value);
 EXPORT int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
                           unsigned by, unsigned bz, unsigned shared, void *stream,
                           void **parameters, void **extra);
+EXPORT int cuLaunchKernelEx(const LaunchConfig *config, void *function, void **parameters, void **extra);
 EXPORT int cuMemAllocAsync(Address *block, size_t size, void *stream);
 EXPORT int cuMemFreeAsync(Address block, void *stream);
 EXPORT int cuDeviceGetDefaultMemPool(void **pool, int device);
@@ -418,6 +425,15 @@ cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned b
     if (!fake_take_down(stream, run_launch, &launch, sizeof launch))
         run_launch(&launch);
     return fake_fails("cuLaunchKernel", 999);
+}
+
+/* Kernels run one after another. */
+int
+cuLaunchKernelEx(const LaunchConfig *config, void *function, void **parameters, void **extra)
+{
+    const unsigned *grid = config->grid, *block = config->block;
+    return cuLaunchKernel(function, grid[0], grid[1], grid[2], block[0], block[1], block[2], config->shared,
+                          config->stream, parameters, extra);
 }
 
 /* Zeros. The page before a block has the size of the mapping. */

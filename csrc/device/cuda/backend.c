@@ -318,10 +318,8 @@ static int
 run(void *arg, const CiGpuFunction *function, int64_t blocks, const CiGpuParameters *parameters)
 {
     Launching *launching = arg;
-    return launching->stay.driver->launch(
-        function->run, (unsigned)blocks, 1, 1, (unsigned)function->threads, 1, 1,
-        (unsigned)function->shared_bytes, launching->stream, (void **)(uintptr_t)parameters->values,
-        NULL);
+    return ci_cuda_launch_early(&launching->stay, function->run, (unsigned)blocks, 1, (unsigned)function->threads,
+                                (unsigned)function->shared_bytes, launching->stream, (void **)(uintptr_t)parameters->values);
 }
 
 static int

@@ -24,6 +24,21 @@ typedef struct CiCudaAccess {
     int location, device, flags;
 } CiCudaAccess;
 
+/* CUlaunchAttribute, of which only whole numbers are used; CUlaunchConfig. */
+typedef struct CiCudaLaunchAttribute {
+    int number;
+    int value[17]; /* from the second on */
+} CiCudaLaunchAttribute;
+
+typedef struct CiCudaLaunch {
+    unsigned grid[3], block[3], shared_bytes;
+    CUstream stream;
+    CiCudaLaunchAttribute *attributes;
+    unsigned nattributes;
+} CiCudaLaunch;
+
+#define CI_CUDA_OVERLAPS 6 /* an attribute: blocks may start while kernels before run, if these allow it */
+
 /* DRIVER(field, symbol, parameters): all return a CUresult, 0 for success. */
 #define CI_CUDA_DRIVER_TABLE                                                                       \
     DRIVER(init, cuInit, (unsigned flags))                                                         \
@@ -50,6 +65,8 @@ typedef struct CiCudaAccess {
            (CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,                \
             unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,           \
             CUstream stream, void **parameters, void **extra))                                     \
+    DRIVER(launch_with, cuLaunchKernelEx,                                                          \
+           (const CiCudaLaunch *launch, CUfunction function, void **parameters, void **extra))     \
     DRIVER(allocate, cuMemAllocAsync, (CUdeviceptr * block, size_t size, CUstream stream))         \
     DRIVER(release, cuMemFreeAsync, (CUdeviceptr block, CUstream stream))                          \
     DRIVER(shared_allocate, cuMemAlloc_v2, (CUdeviceptr * block, size_t size))                     \
@@ -184,6 +201,11 @@ typedef struct CiCudaContextScope {
 int32_t ci_cuda_enter(CiCudaContextScope *stay, const CiQueue *queue);
 /* result: of the driver; it is remembered. CI_OK, CI_ERR_MEMORY or CI_ERR_DEVICE. */
 int32_t ci_cuda_leave(const CiCudaContextScope *stay, int result);
+
+/* functions.c. Launches a kernel whose blocks wait themselves for the end of all earlier kernels: from sm_90 on they may
+ * start before it. Returns a status of the driver. */
+int ci_cuda_launch_early(const CiCudaContextScope *stay, CUfunction kernel, unsigned blocks, unsigned rows, unsigned threads,
+                         unsigned shared_bytes, CUstream stream, void **parameters);
 
 /* Unloads a module of that device, or nothing. */
 void ci_cuda_unload(const CiQueue *queue, CUmodule module);

@@ -56,3 +56,17 @@ ci_cuda_lower(const CiQueue *queue, const CiKernels *kernels, bool verify, bool 
         machine.request_bytes = state->shared_limit;
     return ci_gpu_lower(&own, verify, may_vectorise);
 }
+
+int
+ci_cuda_launch_early(const CiCudaContextScope *stay, CUfunction kernel, unsigned blocks, unsigned rows, unsigned threads,
+                     unsigned shared_bytes, CUstream stream, void **parameters)
+{
+    CiCudaLaunchAttribute overlaps = {CI_CUDA_OVERLAPS, {[1] = 1}};
+    CiCudaLaunch launch = {.grid = {blocks, rows, 1},
+                           .block = {threads, 1, 1},
+                           .shared_bytes = shared_bytes,
+                           .stream = stream,
+                           .attributes = &overlaps,
+                           .nattributes = stay->state->capability >= 90};
+    return stay->driver->launch_with(&launch, kernel, parameters, NULL);
+}

@@ -93,9 +93,8 @@ ci_cuda_sort_launch(CiCudaSort *s, CUfunction kernel, int64_t blocks, int64_t ro
                     int64_t shared_bytes, void **parameters)
 {
     if (!s->result)
-        s->result = s->stay.driver->launch(kernel, (unsigned)blocks, (unsigned)rows, 1,
-                                           (unsigned)threads, 1, 1, (unsigned)shared_bytes,
-                                           s->queue->stream, parameters, NULL);
+        s->result = ci_cuda_launch_early(&s->stay, kernel, (unsigned)blocks, (unsigned)rows, (unsigned)threads,
+                                         (unsigned)shared_bytes, s->queue->stream, parameters);
 }
 
 /* ---- memory ---- */

@@ -16,6 +16,7 @@ static __device__ S value(T x) { return (S)(V)x; }
 extern "C" __global__ void __launch_bounds__(CI_SORT_THREADS)
 kquantile(const K *keys, S *y, const Rows r, const L n, const double asked, const bool is_median)
 {
+    ci_await_kernels();
     const L row = (L)blockIdx.x*CI_SORT_THREADS + threadIdx.x;
     if (row >= r.rows)
         return;

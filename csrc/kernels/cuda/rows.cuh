@@ -1,5 +1,6 @@
 /* Rows of a view along one axis, as CiCudaRows of device/cuda/library.h has them, and the position of a row's first
  * element. */
+#include "kernels/cuda/await.cuh"
 typedef long long L;
 struct Rows {
     L rows, length, step;

@@ -1,6 +1,7 @@
 /* Scatter with duplicate indices (device/cuda/scatter.c).
  * T: an element. S: a sum. INFINITE: the largest sum, as a number without a type. IDENTITY, COMBINE(a, b): the operation.
  * IS_PLACE: the last value of each target is stored. */
+#include "kernels/cuda/await.cuh"
 typedef long long L;
 static __device__ S identity() { return (S)(IDENTITY); }
 static __device__ S get(T x) { return (S)x; }
@@ -10,6 +11,7 @@ static __device__ S combine(S a, S b) { return COMBINE(a, b); }
 extern "C" __global__ void __launch_bounds__(256)
 kcopy(const T *x, T *y, const L n)
 {
+    ci_await_kernels();
     const L i = blockIdx.x*256LL + threadIdx.x;
     if (i < n)
         y[i] = x[i];
@@ -18,6 +20,7 @@ kcopy(const T *x, T *y, const L n)
 extern "C" __global__ void __launch_bounds__(256)
 kruns(const unsigned *keys, const unsigned *places, const T *v, T *y, const L n)
 {
+    ci_await_kernels();
     const int lane = (int)threadIdx.x % 32;
     const L first = blockIdx.x*256LL + threadIdx.x - lane, own = first + lane;
     const unsigned k = own < n ? keys[own] : 0;
@@ -51,6 +54,7 @@ kruns(const unsigned *keys, const unsigned *places, const T *v, T *y, const L n)
 extern "C" __global__ void __launch_bounds__(256)
 kcopies(const L *where, const T *v, S *partials, const L n, const L chunk, const int targets, const int warps)
 {
+    ci_await_kernels();
     extern __shared__ __align__(16) unsigned char rows[];
     const int t = (int)threadIdx.x, w = t/32, lane = t % 32;
     S *const all = (S *)rows, *const own = all + w*targets;
@@ -90,6 +94,7 @@ kcopies(const L *where, const T *v, S *partials, const L n, const L chunk, const
 extern "C" __global__ void __launch_bounds__(256)
 kmerge(const T *base, const S *partials, T *y, const L blocks, const int targets)
 {
+    ci_await_kernels();
     __shared__ S ends[8][32];
     const int lane = (int)threadIdx.x % 32, w = (int)threadIdx.x/32, i = (int)blockIdx.x*32 + lane;
     const L part = (blocks + 7)/8, last = (w + 1)*part < blocks ? (w + 1)*part : blocks;

@@ -9,6 +9,7 @@ enum { EACH = CI_SORT_TILE_BYTES/sizeof(K)/CI_SORT_THREADS, TILE = EACH*CI_SORT_
 extern "C" __global__ void __launch_bounds__(CI_SORT_THREADS)
 kzero(unsigned *counts, const L n)
 {
+    ci_await_kernels();
     const L i = (L)blockIdx.x*CI_SORT_THREADS + threadIdx.x;
     if (i < n)
         counts[i] = 0;
@@ -18,27 +19,32 @@ kzero(unsigned *counts, const L n)
 extern "C" __global__ void __launch_bounds__(CI_SORT_THREADS)
 kload(const T *x, K *keys, unsigned *places, unsigned *counts, M *status, const Rows r, const L tiles, const int passes, const int each, const L first)
 {
+    ci_await_kernels();
     __shared__ unsigned seen[sizeof(K)][CI_SORT_THREADS];
     const L row = first + blockIdx.y, begin = (L)blockIdx.x*each;
-    const T *const from = x + start(r, row);
-    const int t = (int)threadIdx.x;
+    const T *const from = x + start(r, row) + begin*r.step;
+    const int t = (int)threadIdx.x, size = r.length - begin < each ? (int)(r.length - begin) : each;
     for (int p = 0; p < passes; p++)
         seen[p][t] = 0;
     for (L k = (begin + TILE - 1)/TILE; k < tiles && k*TILE < begin + each; k++)
         status[(row*tiles + k)*CI_SORT_THREADS + t] = 0;
     __syncthreads();
-    for (int k = t; k < each; k += 4*CI_SORT_THREADS) {
-        K own[4];
+    for (int k = t; k < size; k += 8*CI_SORT_THREADS) {
+        K own[8];
+        if (r.step == 1 && k + 7*CI_SORT_THREADS < size)
+            #pragma unroll
+            for (int e = 0; e < 8; e++)
+                own[e] = from[k + CI_SORT_THREADS*e];
+        else
+            #pragma unroll
+            for (int e = 0; e < 8; e++)
+                own[e] = k + CI_SORT_THREADS*e < size ? from[(k + CI_SORT_THREADS*e)*r.step] : 0;
         #pragma unroll
-        for (int e = 0; e < 4; e++) {
+        for (int e = 0; e < 8; e++) {
             const L i = begin + k + CI_SORT_THREADS*e;
-            own[e] = i < r.length ? key(from[i*r.step]) : 0;
-        }
-        #pragma unroll
-        for (int e = 0; e < 4; e++) {
-            const L i = begin + k + CI_SORT_THREADS*e;
-            if (i >= r.length)
+            if (k + CI_SORT_THREADS*e >= size)
                 continue;
+            own[e] = key((T)own[e]);
             if (keys)
                 keys[row*r.length + i] = own[e];
             if (keys && PLACES)
@@ -144,6 +150,7 @@ static __device__ __forceinline__ void rank_keys(unsigned short *rank, const K *
 extern "C" __global__ void __launch_bounds__(CI_SORT_THREADS, PLACES ? 2 : 3)
 ksweep(const T *x, const K *keys, const unsigned *places, K *to_keys, unsigned *to_places, unsigned *counts, M *status, void *y, const Rows from, const Rows r, const L n, const L tiles, const int pass, const L first)
 {
+    ci_await_kernels();
     __shared__ __align__(16) K tile_keys[TILE];
     __shared__ unsigned away[CI_SORT_THREADS], tile_here;
     const L row = first + blockIdx.y;

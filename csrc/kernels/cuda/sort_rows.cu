@@ -84,6 +84,7 @@ static __device__ void cross(V *v, unsigned char *s, int size, int threads, int 
 extern "C" __global__ void __launch_bounds__(512)
 krows(const T *x, K *keys, unsigned *places, void *y, const Rows r, const Rows to, const int size)
 {
+    ci_await_kernels();
     extern __shared__ __align__(16) unsigned char rows[];
     const L row = blockIdx.x, begin = start(r, row), end = start(to, row);
     const int n = (int)r.length, t = (int)threadIdx.x, threads = size < 256 ? 32 : size/8;

@@ -377,7 +377,7 @@ finite_top(Maker *m, const CiExpr *thread, int half)
 static int
 power_of(Maker *m, int value, int scaled)
 {
-    const int args[] = {value, constant(m, BINARY), scaled};
+    const int args[] = {value, constant(m, m->loops.scale * BINARY), scaled};
     return apply(m, CI_OP_rough_exp2, ci_build_let(&m->b, ci_type_of(CI_DTYPE_f32, 1), CI_OP_fma, 3, args), -1);
 }
 
@@ -390,7 +390,7 @@ make_weights(Maker *m)
     CiStmts *here = b->to;
     int tops[2], scales[2];
     for (int half = 0; half < 2; half++) {
-        tops[half] = apply(m, CI_OP_multiply, finite_top(m, thread, half), constant(m, -BINARY));
+        tops[half] = apply(m, CI_OP_multiply, finite_top(m, thread, half), constant(m, -m->loops.scale * BINARY));
         scales[half] = power_of(m, load_own(m, m->old[half], thread, zero), tops[half]);
         store_own(m, m->old[half], thread, zero, load_own(m, m->new[half], thread, zero));
         store_own(m, m->totals[half], thread, zero,

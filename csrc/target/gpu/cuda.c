@@ -98,9 +98,17 @@ static const CiImprecise imprecise[] = {
 #include "target/gpu/imprecise.def"
 };
 
+/* Blocks of the next kernel may wait on the processors already; this kernel reads and writes nothing before all earlier
+ * ones have ended. It is so for launches that ask for it (device/cuda/backend.c), from sm_90 on. */
+static const char await_helper[] =
+    "static __device__ void ci_await_kernels()\n{\n#if __CUDA_ARCH__ >= 900\n"
+    "    asm volatile(\"griddepcontrol.launch_dependents;\" ::: \"memory\");\n"
+    "    asm volatile(\"griddepcontrol.wait;\" ::: \"memory\");\n#endif\n}\n";
+
 static void
 add_helpers(CiText *out, const char *source)
 {
+    ci_text_add(out, "%s", await_helper);
     if (ci_emit_mentions(source, "ci_shuffle") || ci_emit_mentions(source, "ci_first") ||
         ci_emit_mentions(source, "ci_before"))
         ci_text_add(out, "%s", shuffle_helpers);
@@ -126,6 +134,7 @@ const CiGpuDialect ci_gpu_cuda = {
     .global = "",
     .shared = "",
     .shared_array = "__shared__ ",
+    .first = "    ci_await_kernels();\n",
     .rows = "extern __shared__ __align__(16) unsigned char rows[];", /* a launch says how many */
     .rows_of_tiles = "extern __shared__ __align__(1024) unsigned char rows[];",
     .restrict_word = "__restrict__ ",

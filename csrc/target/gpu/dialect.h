@@ -26,6 +26,7 @@ typedef struct CiGpuDialect {
     const char *rows;            /* declares `rows`, the block's memory of so many bytes (%lld) */
     /* Declares `rows` in kernels with tiles, if `helpers` prints copies to tiles and products of tiles; else NULL. */
     const char *rows_of_tiles;
+    const char *first; /* the first line of a kernel; NULL: none */
     const char *restrict_word;
     const char *thread, *block; /* unsigned numbers of the thread and of the block */
     const char *barrier, *warp_barrier;

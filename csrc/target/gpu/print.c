@@ -479,8 +479,20 @@ is_of_block(const CiStmts *block)
     return grid && (grid->body.first != grid->body.last || grid->body.first->run != CI_RUN_thread);
 }
 
+/* A product whose left factor is in registers, as are the sums: both leave enough of them for a second block. */
+static bool
+is_of_half_the_registers(const CiStmt *stmt)
+{
+    enum { REGISTERS = 65536, OTHERS = 7168 };
+    int64_t sums, left;
+    return stmt->kind == CI_STMT_multiply && stmt->in[0].memory->space == CI_SPACE_thread &&
+           ci_expr_is_const(stmt->at.memory->size, &sums) && ci_expr_is_const(stmt->in[0].memory->size, &left) &&
+           sums + left <= REGISTERS / 2 - OTHERS;
+}
+
 /* Blocks that should run at once, as ", N". Loops that only wait for memory gain from full
- * occupancy. Rows in registers need the registers, and expensive folds half of them. */
+ * occupancy. Rows in registers need the registers, and expensive folds half of them. While one block of an attention
+ * computes weights, another one multiplies. */
 static const char *
 blocks_at_once(const CiCPrinter *p)
 {
@@ -490,6 +502,8 @@ blocks_at_once(const CiCPrinter *p)
     for (int k = 0; k < proc->nparams && reduction; k++)
         waits |= proc->params[k]->space == CI_SPACE_partials && !proc->is_finish;
     int threads = reduction && ci_stmt_is_costly_reduce(reduction) ? 1024 : 2048;
+    if (ci_stmts_have(&proc->body, is_of_half_the_registers))
+        return ", 2";
     return waits ? ci_format(p->ctx, ", %d", threads / ci_gpu_threads(proc)) : "";
 }
 
@@ -546,5 +560,5 @@ ci_gpu_print_proc(CiCPrinter *p, CiText *out, const CiProc *proc)
     ci_text_line(out, own->gpu->kernel, ci_gpu_threads(proc), blocks_at_once(p));
     ci_text_add(out, "%s(", proc->name);
     print_parameters(p, out, is_wide);
-    ci_text_add(out, ")\n{\n%s%s}\n", own->shared.data ? own->shared.data : "", body.data);
+    ci_text_add(out, ")\n{\n%s%s%s}\n", own->gpu->first ? own->gpu->first : "", own->shared.data ? own->shared.data : "", body.data);
 }
