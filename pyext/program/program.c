@@ -128,6 +128,21 @@ new_program(CxState *state, CiGraph *graph, const CiOptions *options, PyObject *
     return p;
 }
 
+/* Takes over what was made. */
+static int
+take(CxProgram *p, const CiRequest *request, PyObject *info)
+{
+    p->program = request->program;
+    p->queue = cx_queue(p->state, &p->options, p->backend);
+    p->work = ci_program_work(p->program);
+    p->is_symbolic = !ci_program_is_static(p->program);
+    p->small = p->is_symbolic ? find_small(p->graph) : 0;
+    p->kernels = request->info.kernels;
+    p->externs = request->info.externs;
+    note_build(p->state, p->graph, &request->info);
+    return fill_returns(p) < 0 || cx_info_fill(info, &request->info) < 0 || cx_warn_of_cache(p->state) < 0 ? -1 : 0;
+}
+
 static int
 build(CxProgram *p, const CiTextInput *given, PyObject *info)
 {
@@ -147,15 +162,7 @@ build(CxProgram *p, const CiTextInput *given, PyObject *info)
     }
     if (made < 0)
         return -1;
-    p->program = request.program;
-    p->queue = cx_queue(state, &p->options, p->backend);
-    p->work = ci_program_work(p->program);
-    p->is_symbolic = !ci_program_is_static(p->program);
-    p->small = p->is_symbolic ? find_small(p->graph) : 0;
-    p->kernels = request.info.kernels;
-    p->externs = request.info.externs;
-    note_build(state, p->graph, &request.info);
-    if (fill_returns(p) < 0 || cx_info_fill(info, &request.info) < 0 || cx_warn_of_cache(state) < 0)
+    if (take(p, &request, info) < 0)
         return -1;
     return strcmp(p->options.wrapper, "python") == 0 ? cx_wrapper_open(p) : 0;
 }
@@ -431,6 +438,8 @@ program_dealloc(PyObject *self)
     Py_XDECREF(p->passes);
     Py_XDECREF(p->option_values);
     Py_XDECREF(p->why_host);
+    if (p->former != NULL)
+        cx_program_free(p->former);
     if (p->program != NULL)
         cx_program_free(p->program);
     if (p->ctx != NULL)
@@ -472,6 +481,93 @@ program_text(PyObject *self, PyObject *args)
                                                     : NULL;
 }
 
+/* True if runs of the one may go on as runs of the other. */
+static bool
+is_alike(const CiProgram *one, const CiProgram *other)
+{
+    return ci_program_result_buffer_count(one) == ci_program_result_buffer_count(other) &&
+           ci_program_return_count(one) == ci_program_return_count(other) &&
+           ci_program_symbol_count(one) == ci_program_symbol_count(other) &&
+           ci_program_extern_count(one) == ci_program_extern_count(other);
+}
+
+/* Builds what takes the place of the program of stencils. That is kept, because other threads may run it. */
+static int
+replace(CxProgram *p, PyObject *info)
+{
+    CiRequest request;
+
+    if (cx_isolate(p) < 0 || cx_program_make(p->state, p->graph, &p->options, p->backend, p->passes, NULL, NULL,
+                                             NULL, NULL, &request) < 0)
+        return -1;
+    note_build(p->state, p->graph, &request.info);
+    if (p->is_former && is_alike(p->program, request.program)) {
+        p->former = p->program;
+        p->program = request.program;
+        p->is_former = false;
+    } else {
+        cx_program_free(request.program);
+    }
+    return cx_info_fill(info, &request.info) < 0 || cx_warn_of_cache(p->state) < 0 ? -1 : 0;
+}
+
+/* Sums of any number of elements: making their statements alone takes longer than stencils may. */
+static bool
+has_symbolic_reductions(const CiBlock *block)
+{
+    for (int k = 0; k < block->nnodes; k++) {
+        const CiNode *node = block->nodes[k];
+        CiOpKind kind = ci_op_kind(node->op);
+        bool is_fold = kind == CI_OPKIND_reduce || kind == CI_OPKIND_argreduce || kind == CI_OPKIND_scan;
+        for (int axis = 0; is_fold && axis < node->args[0]->rank; axis++)
+            if (node->args[0]->sizes[axis]->kind != CI_EXPR_const)
+                return true;
+        for (int j = 0; j < node->nblocks; j++)
+            if (has_symbolic_reductions(node->blocks[j]))
+                return true;
+    }
+    return false;
+}
+
+/* A backend that makes kernels of stencils for the program's device; NULL: there is none. */
+static const CiBackend *
+find_stencils(const CxProgram *p)
+{
+    char why[256];
+    const CiBackend *found = ci_backend_find(p->state->runtime.registry, p->backend->device->name, "stencil");
+    bool is_other = strcmp(p->backend->compiler->name, "c") != 0 || strcmp(p->options.wrapper, "python") == 0;
+
+    if (found == NULL || is_other || !p->options.stencils || found->compiler->why_not_available(&p->options, why, sizeof why) != NULL)
+        return NULL;
+    return found;
+}
+
+static PyObject *
+program_copy_stencils(PyObject *self, PyObject *unused)
+{
+    CxProgram *p = (CxProgram *)self;
+    CiRequest request;
+
+    (void)unused;
+    CX_ENTRY();
+    const CiBackend *stencils = p->program == NULL && !has_symbolic_reductions(p->graph->body) ? find_stencils(p) : NULL;
+    if (stencils == NULL)
+        Py_RETURN_FALSE;
+    if (cx_program_make(p->state, p->graph, &p->options, stencils, p->passes, NULL, NULL, NULL, NULL, &request) < 0)
+        return NULL;
+    if (request.info.build.interpreted > 0) {
+        cx_program_free(request.program);
+        Py_RETURN_FALSE;
+    }
+    p->is_former = true;
+    PyObject *info = PyDict_New();
+    int taken = info == NULL ? -1 : take(p, &request, info);
+    Py_XDECREF(info);
+    if (taken < 0 || (p->key != NULL && cx_program_put(p, p->key) < 0))
+        return NULL;
+    Py_RETURN_TRUE;
+}
+
 /* Other threads run meanwhile. */
 static PyObject *
 program_build(PyObject *self, PyObject *unused)
@@ -481,6 +577,8 @@ program_build(PyObject *self, PyObject *unused)
 
     (void)unused;
     CX_ENTRY();
+    if (p->is_former && info != NULL && replace(p, info) < 0)
+        Py_CLEAR(info);
     if (p->program != NULL || info == NULL)
         return info;
     if (build(p, NULL, info) < 0 || (p->key != NULL && cx_program_put(p, p->key) < 0))
@@ -490,6 +588,7 @@ program_build(PyObject *self, PyObject *unused)
 
 static PyMethodDef program_methods[] = {
     CX_METHOD(Program, build, program_build, METH_NOARGS),
+    CX_METHOD(Program, copy_stencils, program_copy_stencils, METH_NOARGS),
     CX_METHOD(Program, text, program_text, METH_VARARGS),
     CX_METHOD(Program, observe, cx_program_observe, METH_O),
     CX_METHOD(Program, library_calls, cx_program_library_calls, METH_NOARGS),

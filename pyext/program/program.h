@@ -15,6 +15,8 @@ typedef struct CxProgram CxProgram;
 struct CxProgram {
     PyObject_HEAD CxState *state;
     CiProgram *program;
+    CiProgram *former; /* of stencils, which runs that have begun may still need; or NULL */
+    bool is_former;    /* `program` is of stencils, until `build` has made another */
     CiContext *ctx; /* owns graph */
     CiGraph *graph; /* as captured; text() prints it and compiles it again */
     CiOptions options;

@@ -49,14 +49,14 @@ name_access(char *out, size_t capacity, const char *what, CiDtype dtype, int lan
     return out;
 }
 
-/* Elements that are live, or lie apart. */
+/* Of elements that are live, or not adjacent. */
 static const char *
 kind_of_access(Translator *t, const CiStmt *stmt, bool is_store, int lanes)
 {
     const CiAccess *at = &stmt->at;
     if (at->stride && lanes > 1 && !ci_expr_equals_const(at->stride, 1)) {
         if (stmt->live || lanes * ci_stencil_size(at->memory->dtype) != VECTOR_BYTES || at->memory->dtype == CI_DTYPE_bool)
-            REFUSE(t, "few lanes that lie apart");
+            REFUSE(t, "few lanes that are not adjacent");
         ci_stencil_make_n(t, at->stride);
         return is_store ? "store_stride" : "load_stride";
     }
@@ -98,7 +98,7 @@ ci_stencil_has_type(CiDtype dtype)
            dtype == CI_DTYPE_i64 || dtype == CI_DTYPE_f32 || dtype == CI_DTYPE_f64;
 }
 
-/* What lanes that are not live are comes first. */
+/* The value of lanes that are not live comes first. */
 static void
 otherwise_to_acc(Translator *t, uint64_t bits)
 {

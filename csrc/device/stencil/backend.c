@@ -70,7 +70,7 @@ typedef struct Build {
     const CiProcs *procs;
     CiStencilCode *code;
     int (*positions)[2]; /* by kernel: of its function, and of the one that finishes it; -1: none */
-    bool needs_interpreter;
+    int ninterpreted;
     StencilExecutable *exe;
 } Build;
 
@@ -109,7 +109,7 @@ translate(void *arg, const CiKernel *kernel)
     b->code->size = size;
     b->code->njumps = 0;
     b->positions[kernel->id][0] = -1;
-    b->needs_interpreter = true;
+    b->ninterpreted++;
 }
 
 static CiKernelFunction
@@ -169,7 +169,7 @@ body_build(CiContext *ctx, void *arg)
     copied->nkernels = count;
     copied->chunk_elements = b->kernels->machine->chunk_elements;
     ci_kernels_visit(b->kernels, fill, b);
-    if (b->needs_interpreter)
+    if (b->ninterpreted > 0)
         interpret(ctx, b);
 }
 
@@ -189,7 +189,8 @@ build(CiContext *ctx, const CiQueue *queue, const CiKernels *kernels, const CiOp
     b.exe->base.close = close_stencil;
     b.exe->base.launch = launch_stencil;
     if (info)
-        *info = (CiBuildInfo){.load_ms = (double)(ci_os_time_ns() - start) * 1e-6};
+        *info = (CiBuildInfo){.load_ms = (double)(ci_os_time_ns() - start) * 1e-6,
+                              .interpreted = b.ninterpreted};
     return &b.exe->base;
 }
 

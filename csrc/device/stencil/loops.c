@@ -36,7 +36,7 @@ ci_stencil_branch(Translator *t, const CiStmt *stmt)
     ci_stencil_here(t, end);
 }
 
-/* What an innermost loop does with its variable. */
+/* The uses of an innermost loop's variable. */
 typedef struct Survey {
     Translator *t;
     const CiExpr *var;

@@ -1,10 +1,10 @@
 /* The stencils of one element type: the rows of ops.def, over the lanes of a register. Included once per
  * type, so it has no guard. The includer defines DTYPE_NAME, T, R, BITS, M, S and PICK as for
- * interp/op_rows.h, and
+ * interp/op_rows.h, and also these:
  *
- *   MASK, MASKS   a lane of a mask as wide as T, and a register of them
- *   OPERAND(a)    a lane as the expressions have it
- *   SAME(e)       a result of the same type as a lane */
+ *   MASK, MASKS   a lane of a mask as wide as T, and a register of them;
+ *   OPERAND(a)    a lane as the expressions have it;
+ *   SAME(e)       a result of the same type as a lane. */
 #define PROBE(...) ~, 1,
 #define SECOND_(first, second, ...) second
 #define SECOND(...) SECOND_(__VA_ARGS__, ~)

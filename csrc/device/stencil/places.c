@@ -52,7 +52,7 @@ ci_stencil_give_value(Translator *t, int slot)
     CI_PUSH(t->ctx, t->free, t->nfree, t->capfree, slot);
 }
 
-/* Other ways come here: registers have what nobody knows. */
+/* Jumps come here too: it is not known what registers have. */
 void
 ci_stencil_forget(Translator *t)
 {

@@ -10,7 +10,7 @@
 
 #include "ir/proc.h"
 
-/* What is entered in a copy. */
+/* Kinds of values that are entered in a copy. */
 typedef enum CiStencilHole {
     CI_STENCIL_number, /* of 32 bits with a sign */
     CI_STENCIL_count,  /* of 31 bits */

@@ -5,11 +5,11 @@
  * another one (`target`). Addresses of `hole_0` … are numbers that are entered when the piece is
  * copied: places in the frame, factors, widths. What stencils hand on, in registers:
  *
- *   f    the frame: values, addresses of memory, sizes and variables of loops, at constant places
- *   i    the element that the innermost loop is at
- *   x    an index expression
- *   n    lanes that are live
- *   acc  the latest value
+ *   f    the frame: values, addresses of memory, sizes and variables of loops, at constant places.
+ *   i    The element that the innermost loop is at.
+ *   x    An index expression.
+ *   n    Lanes that are live.
+ *   acc  The latest value.
  *
  * A value of fewer lanes than a register has is there more than once: all lanes l with the same
  * l % lanes are equal. So one stencil does an operation for any number of lanes, a splat is no code,

@@ -2,9 +2,9 @@
  *
  * Every value gets a place in the frame, unless the statement after it takes it from the accumulator
  * and nothing else needs it. A place is free again after the last statement that needs its value.
- * Constants and arguments are put in the frame once. In a loop without loops inside, an access whose
- * index goes up evenly with the loop's variable is at an address that is computed before the loop,
- * and the number of the element in a register. All other index expressions are computed where they
+ * Constants and arguments are put in the frame once. In a loop without loops inside, the index of an
+ * access often goes up evenly with the loop's variable. The address of its first element is then
+ * computed before the loop, and a register has the number of the element. All other index expressions are computed where they
  * stand. */
 #include "device/stencil/translate.h"
 
@@ -156,8 +156,8 @@ ci_stencil_block(Translator *t, const CiStmts *block)
 
 /* ---- what is known before ---- */
 
-/* A statement's operands are needed until the end of the one around it that stands where they were
- * defined: an inner loop comes back to them. */
+/* An operand is needed until the end of the statement around that is in the block of its
+ * definition: an inner loop comes back to it. */
 static void
 use(Translator *t, int value)
 {

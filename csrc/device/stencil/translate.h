@@ -11,7 +11,7 @@
 #define MAX_FRAME (1 << 18)
 #define MAX_DEPTH 64
 #define MAX_FIXED 32 /* accesses of one loop with addresses of their own */
-/* What stencil_entry leaves at the beginning of the frame. */
+/* Numbers that stencil_entry leaves at the beginning of the frame. */
 enum { BUFFERS = 0, SIZES = 8, SCALARS = 16, BEGIN = 24, END = 32, RUN = 40, ZERO = 48, TURNS = 56, HEAD = 64 };
 
 typedef struct Value {
