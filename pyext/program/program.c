@@ -8,70 +8,6 @@
 #include "state/docs.h"
 #include "state/stream.h"
 
-/* For fewer elements, keeping the GIL costs other threads less than releasing it costs this one. */
-#define RELEASE_WORK 65536
-
-/* Records which returns are which buffers. */
-static int
-fill_returns(CxProgram *p)
-{
-    p->nbuffers = ci_program_result_buffer_count(p->program);
-    p->nreturns = ci_program_return_count(p->program);
-    p->returns = PyMem_Calloc((size_t)p->nreturns + 1, sizeof *p->returns);
-    p->is_scalar = PyMem_Calloc((size_t)p->nbuffers + 1, sizeof *p->is_scalar);
-    if (p->returns == NULL || p->is_scalar == NULL) {
-        PyErr_NoMemory();
-        return -1;
-    }
-    for (int k = 0; k < p->nbuffers; k++)
-        p->is_scalar[k] = !cx_is_on_device(&p->options, p->backend);
-    for (int k = 0; k < p->nreturns; k++) {
-        CiReturn *r = &p->returns[k].layout;
-        int64_t storage[2 * CI_MAX_RANK];
-        ci_program_return_at(p->program, k, NULL, storage, r);
-        if (r->sizes == storage) /* differs in each call, so each run computes it */
-            r->sizes = r->strides = NULL;
-        p->returns[k].is_shared = r->result_buffer < 0 || !r->is_whole;
-        p->returns[k].is_part = r->result_buffer >= 0 && !r->is_whole && r->rank == 1;
-        for (int j = 0; j < k; j++) {
-            bool is_same = p->returns[j].layout.result_buffer == r->result_buffer;
-            p->returns[k].is_shared |= is_same;
-            p->returns[k].is_part &= !is_same;
-            p->returns[j].is_part &= !is_same;
-        }
-        if (r->result_buffer >= 0 && (r->kind == CI_KIND_array || !r->is_whole || r->rank != 0))
-            p->is_scalar[r->result_buffer] = false;
-    }
-    return 0;
-}
-
-/* The number of elements of all values if every symbol is at most `most`; infinite with loops, and with
- * collectives, which may wait for another thread. */
-static double
-count_elements(const CiGraph *graph, double most)
-{
-    double total = 0.0;
-    for (int k = 0; k < graph->body->nnodes; k++) {
-        const CiNode *node = graph->body->nodes[k];
-        bool is_long = node->nblocks != 0 || ci_op_has(node->op, CI_FACT_collective);
-        double count = is_long ? HUGE_VAL : 1.0;
-        for (int axis = 0; axis < node->rank; axis++)
-            count *= ci_expr_magnitude(node->sizes[axis], most);
-        total += count;
-    }
-    return total;
-}
-
-static int64_t
-find_small(const CiGraph *graph)
-{
-    enum { MAX_NODES = 1000 };
-    int64_t small = graph->body->nnodes <= MAX_NODES ? RELEASE_WORK : 0;
-    while (small > 0 && count_elements(graph, (double)small) >= RELEASE_WORK)
-        small /= 2;
-    return small;
-}
-
 /* True if the program may run on the host when the device cannot run it. */
 static bool
 can_run_on_host(CxState *state, const CiOptions *options, const CiBackend *backend)
@@ -90,17 +26,6 @@ take_message(void)
 
     Py_XDECREF(error);
     return text;
-}
-
-/* Builds are estimated by those made before, the latest most. A machine may have slept in one of them. */
-static void
-note_build(CxState *state, const CiGraph *graph, const CiCompileInfo *info)
-{
-    const double most = 4; /* times as long as was expected */
-    double factor = fmin(1e-3 * info->total_ms / ci_build_seconds(graph), most * state->build_factor);
-
-    if (info->build.children > 0 && state->clock == 0)
-        state->build_factor += (factor - state->build_factor) / 4;
 }
 
 static CxProgram *
@@ -128,21 +53,6 @@ new_program(CxState *state, CiGraph *graph, const CiOptions *options, PyObject *
     return p;
 }
 
-/* Takes over what was made. */
-static int
-take(CxProgram *p, const CiRequest *request, PyObject *info)
-{
-    p->program = request->program;
-    p->queue = cx_queue(p->state, &p->options, p->backend);
-    p->work = ci_program_work(p->program);
-    p->is_symbolic = !ci_program_is_static(p->program);
-    p->small = p->is_symbolic ? find_small(p->graph) : 0;
-    p->kernels = request->info.kernels;
-    p->externs = request->info.externs;
-    note_build(p->state, p->graph, &request->info);
-    return fill_returns(p) < 0 || cx_info_fill(info, &request->info) < 0 || cx_warn_of_cache(p->state) < 0 ? -1 : 0;
-}
-
 static int
 build(CxProgram *p, const CiTextInput *given, PyObject *info)
 {
@@ -162,7 +72,7 @@ build(CxProgram *p, const CiTextInput *given, PyObject *info)
     }
     if (made < 0)
         return -1;
-    if (take(p, &request, info) < 0)
+    if (cx_program_take(p, &request, info) < 0)
         return -1;
     return strcmp(p->options.wrapper, "python") == 0 ? cx_wrapper_open(p) : 0;
 }
@@ -481,93 +391,6 @@ program_text(PyObject *self, PyObject *args)
                                                     : NULL;
 }
 
-/* True if runs of the one may go on as runs of the other. */
-static bool
-is_alike(const CiProgram *one, const CiProgram *other)
-{
-    return ci_program_result_buffer_count(one) == ci_program_result_buffer_count(other) &&
-           ci_program_return_count(one) == ci_program_return_count(other) &&
-           ci_program_symbol_count(one) == ci_program_symbol_count(other) &&
-           ci_program_extern_count(one) == ci_program_extern_count(other);
-}
-
-/* Builds what takes the place of the program of stencils. That is kept, because other threads may run it. */
-static int
-replace(CxProgram *p, PyObject *info)
-{
-    CiRequest request;
-
-    if (cx_isolate(p) < 0 || cx_program_make(p->state, p->graph, &p->options, p->backend, p->passes, NULL, NULL,
-                                             NULL, NULL, &request) < 0)
-        return -1;
-    note_build(p->state, p->graph, &request.info);
-    if (p->is_former && is_alike(p->program, request.program)) {
-        p->former = p->program;
-        p->program = request.program;
-        p->is_former = false;
-    } else {
-        cx_program_free(request.program);
-    }
-    return cx_info_fill(info, &request.info) < 0 || cx_warn_of_cache(p->state) < 0 ? -1 : 0;
-}
-
-/* Sums of any number of elements: making their statements alone takes longer than stencils may. */
-static bool
-has_symbolic_reductions(const CiBlock *block)
-{
-    for (int k = 0; k < block->nnodes; k++) {
-        const CiNode *node = block->nodes[k];
-        CiOpKind kind = ci_op_kind(node->op);
-        bool is_fold = kind == CI_OPKIND_reduce || kind == CI_OPKIND_argreduce || kind == CI_OPKIND_scan;
-        for (int axis = 0; is_fold && axis < node->args[0]->rank; axis++)
-            if (node->args[0]->sizes[axis]->kind != CI_EXPR_const)
-                return true;
-        for (int j = 0; j < node->nblocks; j++)
-            if (has_symbolic_reductions(node->blocks[j]))
-                return true;
-    }
-    return false;
-}
-
-/* A backend that makes kernels of stencils for the program's device; NULL: there is none. */
-static const CiBackend *
-find_stencils(const CxProgram *p)
-{
-    char why[256];
-    const CiBackend *found = ci_backend_find(p->state->runtime.registry, p->backend->device->name, "stencil");
-    bool is_other = strcmp(p->backend->compiler->name, "c") != 0 || strcmp(p->options.wrapper, "python") == 0;
-
-    if (found == NULL || is_other || !p->options.stencils || found->compiler->why_not_available(&p->options, why, sizeof why) != NULL)
-        return NULL;
-    return found;
-}
-
-static PyObject *
-program_copy_stencils(PyObject *self, PyObject *unused)
-{
-    CxProgram *p = (CxProgram *)self;
-    CiRequest request;
-
-    (void)unused;
-    CX_ENTRY();
-    const CiBackend *stencils = p->program == NULL && !has_symbolic_reductions(p->graph->body) ? find_stencils(p) : NULL;
-    if (stencils == NULL)
-        Py_RETURN_FALSE;
-    if (cx_program_make(p->state, p->graph, &p->options, stencils, p->passes, NULL, NULL, NULL, NULL, &request) < 0)
-        return NULL;
-    if (request.info.build.interpreted > 0) {
-        cx_program_free(request.program);
-        Py_RETURN_FALSE;
-    }
-    p->is_former = true;
-    PyObject *info = PyDict_New();
-    int taken = info == NULL ? -1 : take(p, &request, info);
-    Py_XDECREF(info);
-    if (taken < 0 || (p->key != NULL && cx_program_put(p, p->key) < 0))
-        return NULL;
-    Py_RETURN_TRUE;
-}
-
 /* Other threads run meanwhile. */
 static PyObject *
 program_build(PyObject *self, PyObject *unused)
@@ -577,7 +400,7 @@ program_build(PyObject *self, PyObject *unused)
 
     (void)unused;
     CX_ENTRY();
-    if (p->is_former && info != NULL && replace(p, info) < 0)
+    if (p->is_former && info != NULL && cx_program_replace(p, info) < 0)
         Py_CLEAR(info);
     if (p->program != NULL || info == NULL)
         return info;
@@ -588,7 +411,7 @@ program_build(PyObject *self, PyObject *unused)
 
 static PyMethodDef program_methods[] = {
     CX_METHOD(Program, build, program_build, METH_NOARGS),
-    CX_METHOD(Program, copy_stencils, program_copy_stencils, METH_NOARGS),
+    CX_METHOD(Program, copy_stencils, cx_program_copy_stencils, METH_NOARGS),
     CX_METHOD(Program, text, program_text, METH_VARARGS),
     CX_METHOD(Program, observe, cx_program_observe, METH_O),
     CX_METHOD(Program, library_calls, cx_program_library_calls, METH_NOARGS),

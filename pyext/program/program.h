@@ -158,6 +158,17 @@ int cx_user_backend_run(CxRun *run);
 /* direct_draw.c: releases the locks; a current exception is kept. */
 void cx_generators_close(CxGenerators *generators);
 
+/* replacement.c: the method copy_stencils; builds what takes the place of a program of stencils. */
+PyObject *cx_program_copy_stencils(PyObject *self, PyObject *unused);
+int cx_program_replace(CxProgram *program, PyObject *info);
+
+/* made.c */
+/* For fewer elements, keeping the GIL costs other threads less than releasing it costs this one. */
+#define RELEASE_WORK 65536
+/* Takes over what was made for the program. */
+int cx_program_take(CxProgram *program, const CiRequest *request, PyObject *info);
+void cx_note_build(CxState *state, const CiGraph *graph, const CiCompileInfo *info);
+
 /* program.c */
 /* Makes an unbuilt program with a copy of the graph. Its method `build` compiles it and stores it under the key. */
 CxProgram *cx_program_defer(CxState *state, const CiGraph *graph, const CiOptions *options,

@@ -4,12 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-int
-ci_stencil_mask_of_lanes(int lanes)
-{
-    return lanes <= 4 ? 8 : lanes == 8 ? 4 : 1;
-}
-
 /* x is the element's number from what the address says. */
 Address
 ci_stencil_address(Translator *t, const CiAccess *at)
@@ -78,26 +72,6 @@ put_access(Translator *t, const char *kind, const CiAccess *at, int lanes)
     ci_stencil_put(t, name, address.slot, address.offset);
 }
 
-uint64_t
-ci_stencil_bits(CiDtype dtype, CiConst constant)
-{
-    unsigned char bytes[16] = {0}, all[8];
-    int size = ci_stencil_size(dtype);
-    ci_const_store(dtype, constant, bytes);
-    for (int k = 0; k < 8; k++)
-        all[k] = dtype == CI_DTYPE_bool ? (unsigned char)(bytes[0] ? 255 : 0) : bytes[k % size];
-    uint64_t bits;
-    memcpy(&bits, all, sizeof bits);
-    return bits;
-}
-
-bool
-ci_stencil_has_type(CiDtype dtype)
-{
-    return dtype == CI_DTYPE_bool || dtype == CI_DTYPE_u8 || dtype == CI_DTYPE_i32 ||
-           dtype == CI_DTYPE_i64 || dtype == CI_DTYPE_f32 || dtype == CI_DTYPE_f64;
-}
-
 /* The value of lanes that are not live comes first. */
 static void
 otherwise_to_acc(Translator *t, uint64_t bits)
@@ -112,6 +86,7 @@ ci_stencil_load(Translator *t, const CiStmt *stmt, int number)
 {
     Value *value = &t->values[stmt->value];
     CiDtype dtype = stmt->at.memory->dtype;
+    ci_stencil_check_type(t, stmt->type);
     for (int k = 0; k < stmt->at.index->nsymbols; k++)
         ci_stencil_symbol(t, stmt->at.index->symbols[k]);
     if (ci_stencil_is_register(stmt->at.memory)) {

@@ -28,11 +28,11 @@ ci_stencil_branch(Translator *t, const CiStmt *stmt)
 {
     int otherwise = ci_stencil_label(t->code), end = ci_stencil_label(t->code);
     ci_stencil_test(t, stmt, otherwise);
-    ci_stencil_block(t, &stmt->body);
+    t->block(t, &stmt->body);
     if (stmt->other.first)
         ci_stencil_put_jump(t, "jump", 0, 0, end);
     ci_stencil_here(t, otherwise);
-    ci_stencil_block(t, &stmt->other);
+    t->block(t, &stmt->other);
     ci_stencil_here(t, end);
 }
 
@@ -124,7 +124,7 @@ enter_loop(Translator *t, const CiStmts *body, int leave)
 {
     int outside = t->leave;
     t->leave = leave;
-    ci_stencil_block(t, body);
+    t->block(t, body);
     t->leave = outside;
 }
 

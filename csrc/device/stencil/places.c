@@ -180,3 +180,37 @@ ci_stencil_make_n(Translator *t, const CiExpr *e)
     ci_stencil_put(t, "x_to_n", 0, 0);
     t->n = e;
 }
+
+/* ---- types ---- */
+
+int
+ci_stencil_size(CiDtype dtype)
+{
+    return (int)ci_dtype_size(dtype);
+}
+
+int
+ci_stencil_mask_of_lanes(int lanes)
+{
+    return lanes <= 4 ? 8 : lanes == 8 ? 4 : 1;
+}
+
+bool
+ci_stencil_has_type(CiDtype dtype)
+{
+    return dtype == CI_DTYPE_bool || dtype == CI_DTYPE_u8 || dtype == CI_DTYPE_i32 ||
+           dtype == CI_DTYPE_i64 || dtype == CI_DTYPE_f32 || dtype == CI_DTYPE_f64;
+}
+
+uint64_t
+ci_stencil_bits(CiDtype dtype, CiConst constant)
+{
+    unsigned char bytes[16] = {0}, all[8];
+    int size = ci_stencil_size(dtype);
+    ci_const_store(dtype, constant, bytes);
+    for (int k = 0; k < 8; k++)
+        all[k] = dtype == CI_DTYPE_bool ? (unsigned char)(bytes[0] ? 255 : 0) : bytes[k % size];
+    uint64_t bits;
+    memcpy(&bits, all, sizeof bits);
+    return bits;
+}

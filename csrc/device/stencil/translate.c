@@ -93,7 +93,10 @@ statement(Translator *t, const CiStmt *stmt, int number)
 {
     switch (stmt->kind) {
     case CI_STMT_let:
-        ci_stencil_let(t, stmt, number);
+        if (stmt->op == CI_OP_load)
+            ci_stencil_load(t, stmt, number);
+        else
+            ci_stencil_let(t, stmt, number);
         break;
     case CI_STMT_store:
         if (!ci_stencil_has_type(stmt->at.memory->dtype))
@@ -140,8 +143,8 @@ statement(Translator *t, const CiStmt *stmt, int number)
     }
 }
 
-void
-ci_stencil_block(Translator *t, const CiStmts *block)
+static void
+translate(Translator *t, const CiStmts *block)
 {
     for (const CiStmt *stmt = block->first; stmt; stmt = stmt->next) {
         int number = t->number++;
@@ -285,7 +288,8 @@ int
 ci_stencil_translate(CiStencilCode *code, const CiKernels *kernels, const CiProc *proc)
 {
     CiContext *ctx = code->ctx;
-    Translator t = {.ctx = ctx,
+    Translator t = {.block = translate,
+                    .ctx = ctx,
                     .code = code,
                     .sym = kernels->loops->sym,
                     .kernels = kernels,
@@ -308,7 +312,7 @@ ci_stencil_translate(CiStencilCode *code, const CiKernels *kernels, const CiProc
     find_ends(&t);
     ci_stencil_forget(&t);
     t.number = 0;
-    ci_stencil_block(&t, &proc->body);
+    translate(&t, &proc->body);
     CI_REQUIRE(ctx, t.number == t.count);
     ci_stencil_put(&t, "end", CI_OK, 0);
     ci_stencil_here(&t, t.interrupted);

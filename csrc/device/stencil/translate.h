@@ -40,6 +40,7 @@ typedef struct Fixed {
 } Fixed;
 
 typedef struct Translator {
+    void (*block)(struct Translator *t, const CiStmts *block); /* translates statements */
     CiContext *ctx;
     CiStencilCode *code;
     CiSym *sym;
@@ -86,9 +87,12 @@ void ci_stencil_x_is(Translator *t, int64_t value);
 void ci_stencil_compute(Translator *t, const CiExpr *e);
 void ci_stencil_make_x(Translator *t, const CiExpr *e);
 void ci_stencil_make_n(Translator *t, const CiExpr *e);
+int ci_stencil_size(CiDtype dtype);
+int ci_stencil_mask_of_lanes(int lanes); /* bytes of a lane, of bools in registers */
+uint64_t ci_stencil_bits(CiDtype dtype, CiConst constant); /* eight bytes of a splat */
+bool ci_stencil_has_type(CiDtype dtype);
 
 /* values.c */
-int ci_stencil_size(CiDtype dtype);
 void ci_stencil_check_type(Translator *t, CiType type);
 Value *ci_stencil_root(Translator *t, int value);
 void ci_stencil_to_acc(Translator *t, int value);
@@ -99,10 +103,7 @@ void ci_stencil_let(Translator *t, const CiStmt *let, int number);
 bool ci_stencil_is_borrowed(const Translator *t, const CiStmt *load, int number);
 
 /* accesses.c */
-int ci_stencil_mask_of_lanes(int lanes);
 Address ci_stencil_address(Translator *t, const CiAccess *at);
-uint64_t ci_stencil_bits(CiDtype dtype, CiConst constant);
-bool ci_stencil_has_type(CiDtype dtype);
 void ci_stencil_load(Translator *t, const CiStmt *stmt, int number);
 void ci_stencil_store(Translator *t, const CiStmt *stmt);
 
@@ -114,8 +115,5 @@ void ci_stencil_parallel(Translator *t, const CiStmt *outer);
 void ci_stencil_endless(Translator *t, const CiStmt *stmt);
 void ci_stencil_leave(Translator *t, const CiStmt *stmt);
 int ci_stencil_count_statements(const CiStmts *block); /* at any depth */
-
-/* translate.c */
-void ci_stencil_block(Translator *t, const CiStmts *block);
 
 #endif

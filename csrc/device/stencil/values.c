@@ -5,15 +5,11 @@
 
 /* ---- values ---- */
 
-int
-ci_stencil_size(CiDtype dtype)
-{
-    return (int)ci_dtype_size(dtype);
-}
-
 void
 ci_stencil_check_type(Translator *t, CiType type)
 {
+    if (!ci_stencil_has_type(type.dtype))
+        REFUSE(t, "values of %s", ci_dtype_name(type.dtype));
     if (type.dtype != CI_DTYPE_bool && type.lanes * ci_stencil_size(type.dtype) > VECTOR_BYTES)
         REFUSE(t, "a value of %d lanes of %s is wider than a register", type.lanes,
                ci_dtype_name(type.dtype));
@@ -301,13 +297,8 @@ ci_stencil_let(Translator *t, const CiStmt *let, int number)
 {
     if (let->op == CI_OP_const || let->op == CI_OP_splat)
         return; /* they have places */
-    if (!ci_stencil_has_type(let->type.dtype))
-        REFUSE(t, "values of %s", ci_dtype_name(let->type.dtype));
     ci_stencil_check_type(t, let->type);
     switch (let->op) {
-    case CI_OP_load:
-        ci_stencil_load(t, let, number);
-        return;
     case CI_OP_bind:
         bind(t, let);
         return;

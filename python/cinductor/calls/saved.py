@@ -174,7 +174,7 @@ def put_first(job: Any, key: str, specialization: Any, text: str) -> None:
     """Write a call as the latest of its function."""
     if job.pays:
         job.economy.notes_of(job).note(specialization, text)
-    kept = [one for one in calls_under(key) if one != text]
+    kept = [one for one in (_core.read_call(key) or "").split(BETWEEN) if one not in ("", text)]
     write(key, BETWEEN.join([text, *kept[: MAX_CALLS - 1]]))
 
 
