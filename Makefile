@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV ?= .venv$(if $(filter-out python3,$(PYTHON)),-$(notdir $(PYTHON)))
 PY = $(VENV)/bin/python
 comma := ,
-SOURCES := setup.py pyproject.toml tools/core_docs.py tools/embed_kernels.py python/cinductor/_core.pyi $(shell find csrc pyext -name '*.[ch]' -o -name '*.def' -o -name '*.cu' -o -name '*.cuh')
+SOURCES := setup.py pyproject.toml tools/core_docs.py tools/embed_kernels.py tools/make_stencils.py python/cinductor/_core.pyi $(shell find csrc pyext -name '*.[ch]' -o -name '*.def' -o -name '*.cu' -o -name '*.cuh')
 WARNINGS = -Wall -Wextra -Wpedantic -Wshadow -Wmissing-prototypes -Werror
 C_FLAGS = -std=gnu11 -fsyntax-only $(WARNINGS) -Icsrc
 TESTING = $(VENV)/.with-test-cuda

@@ -73,7 +73,8 @@ class BuildCore(build_clib):
         for name, _ in libraries:  # an old archive would keep objects of deleted sources
             archive = self.compiler.library_filename(name, output_dir=self.build_clib)
             Path(archive).unlink(missing_ok=True)
-        subprocess.run([sys.executable, "tools/embed_kernels.py", KERNELS], check=True)
+        for tool, output in GENERATED_SOURCES.items():
+            subprocess.run([sys.executable, f"tools/{tool}.py", output], check=True)
         super().build_libraries(libraries)
 
 
@@ -131,11 +132,11 @@ refuse_free_threading()
 COMPILE, LINK = flags()
 BUILT_AS = "".join(f"-{name[16:].lower()}" for name in sorted(os.environ) if name.startswith("CINDUCTOR_BUILD_"))
 STUB, GENERATED = "python/cinductor/_core.pyi", "build/generated"
-KERNELS = f"{GENERATED}/cuda_kernels.c"
+GENERATED_SOURCES = {"embed_kernels": f"{GENERATED}/cuda_kernels.c", "make_stencils": f"{GENERATED}/stencils.c"}
 FOR_DEVICES = ("api/cinductor.h", "base/os.h", "device/device.h", "device/toolkit.h", "ir/ops.def")
 HEADERS = sorted(glob("csrc/**/*.h", recursive=True) + glob("csrc/**/*.def", recursive=True))
 CORE = {
-    "sources": [*sorted(glob("csrc/**/*.c", recursive=True)), KERNELS],
+    "sources": [*sorted(glob("csrc/**/*.c", recursive=True)), *GENERATED_SOURCES.values()],
     "obj_deps": {"": HEADERS},
     "include_dirs": ["csrc"],
     "cflags": COMPILE,

@@ -215,11 +215,13 @@ def reached_from(source):
     return found
 
 
-def embedded_kernels():
-    """The kernels of csrc/kernels/cuda as a C file, written anew if a kernel has changed."""
-    output = ROOT / "build" / "generated" / "cuda_kernels.c"
-    run([sys.executable, ROOT / "tools" / "embed_kernels.py", output])
-    return output
+def generated_sources():
+    """The C files that tools write, written anew if what they are made of has changed."""
+    folder = ROOT / "build" / "generated"
+    made = {"embed_kernels": folder / "cuda_kernels.c", "make_stencils": folder / "stencils.c"}
+    for tool, output in made.items():
+        run([sys.executable, ROOT / "tools" / f"{tool}.py", output])
+    return [*made.values()]
 
 
 class CoreBuild:
@@ -249,7 +251,7 @@ class CoreBuild:
         """Every object of the core, or of some of its folders, and an archive of them."""
         folders = [ROOT / "csrc" / layer for layer in layers or [""]]
         sources = sorted(source for folder in folders for source in folder.rglob("*.c"))
-        sources += [] if layers else [embedded_kernels()]
+        sources += [] if layers else generated_sources()
         with ThreadPoolExecutor(os.cpu_count() or 1) as workers:
             self.objects = list(workers.map(self.compile, sources))
         key = hashlib.sha256("\n".join(map(str, self.objects)).encode()).hexdigest()[:24]
@@ -306,7 +308,7 @@ def plain_core():
     build = CoreBuild(["-O2", "-fvisibility=hidden", "-fPIC", "-DNDEBUG"])
     folder = ROOT / "build" / f"core-{sys.implementation.cache_tag}"
     archive = folder / "libcinductor_core.a"
-    sources = [embedded_kernels(), *(path for path in (ROOT / "csrc").rglob("*.*") if path.suffix in (".c", ".h", ".def"))]
+    sources = [*generated_sources(), *(path for path in (ROOT / "csrc").rglob("*.*") if path.suffix in (".c", ".h", ".def"))]
     if archive.exists() and archive.stat().st_mtime > max(path.stat().st_mtime for path in sources):
         build.take_core(archive, [folder / path.relative_to(ROOT).with_suffix(".o") for path in sorted(sources) if path.suffix == ".c"])
     else:

@@ -191,12 +191,13 @@ stays_interpreted(const CxTracer *t, CxProgram *program, double plain, double pr
 }
 
 /* Capture decides whether a whole graph is built now, and whether an inexact program may run: it raises otherwise,
- * and has the unbuilt program. */
+ * and has the unbuilt program. *made: the program if it has been made meanwhile, else NULL. */
 static int
-ask_for_build(CxTracer *t, PyObject *key, double plain, double price)
+ask_for_build(CxTracer *t, PyObject *key, double plain, double price, CxProgram **made)
 {
     PyObject *asked = t->on_build, *done = NULL;
 
+    *made = NULL;
     if (asked == NULL || asked == Py_None || t->needs_python || find_interpreter(t) == t->backend)
         return 0;
     CxProgram *program = cx_program_defer(t->state, t->graph, &t->options, t->option_values,
@@ -205,6 +206,8 @@ ask_for_build(CxTracer *t, PyObject *key, double plain, double price)
         done = PyObject_CallFunction(asked, "OdddO", (PyObject *)program, plain,
                                      cx_call_seconds(t, true), price,
                                      cx_block_is_exact(t->state, t->graph->body) ? Py_True : Py_False);
+    if (done != NULL && program->program != NULL)
+        *made = (CxProgram *)Py_NewRef(program);
     Py_XDECREF(program);
     Py_XDECREF(done);
     return done == NULL ? -1 : 0;
@@ -227,8 +230,11 @@ cx_segment_find(CxTracer *t, const char *form, double plain)
     CxProgram *program = cx_program_find(t->state, key, &failed);
     bool is_known = program != NULL && (program->rent == 0 || stays_interpreted(t, program, plain, price));
     bool builds = !is_known && !failed;
-    if ((builds || !cx_block_is_exact(t->state, t->graph->body)) && ask_for_build(t, key, plain, price) < 0)
+    CxProgram *made = NULL;
+    if ((builds || !cx_block_is_exact(t->state, t->graph->body)) && ask_for_build(t, key, plain, price, &made) < 0)
         Py_CLEAR(program);
+    else if (made != NULL)
+        Py_XSETREF(program, made);
     else if (builds)
         Py_XSETREF(program, compile_segment(t, key, program, plain, price));
     Py_DECREF(key);

@@ -15,6 +15,8 @@ typedef struct CxProgram CxProgram;
 struct CxProgram {
     PyObject_HEAD CxState *state;
     CiProgram *program;
+    CiProgram *former; /* of stencils, which runs that have begun may still need; or NULL */
+    bool is_former;    /* `program` is of stencils, until `build` has made another */
     CiContext *ctx; /* owns graph */
     CiGraph *graph; /* as captured; text() prints it and compiles it again */
     CiOptions options;
@@ -155,6 +157,17 @@ int cx_user_backend_run(CxRun *run);
 
 /* direct_draw.c: releases the locks; a current exception is kept. */
 void cx_generators_close(CxGenerators *generators);
+
+/* replacement.c: the method copy_stencils; builds what takes the place of a program of stencils. */
+PyObject *cx_program_copy_stencils(PyObject *self, PyObject *unused);
+int cx_program_replace(CxProgram *program, PyObject *info);
+
+/* made.c */
+/* For fewer elements, keeping the GIL costs other threads less than releasing it costs this one. */
+#define RELEASE_WORK 65536
+/* Takes over what was made for the program. */
+int cx_program_take(CxProgram *program, const CiRequest *request, PyObject *info);
+void cx_note_build(CxState *state, const CiGraph *graph, const CiCompileInfo *info);
 
 /* program.c */
 /* Makes an unbuilt program with a copy of the graph. Its method `build` compiles it and stores it under the key. */

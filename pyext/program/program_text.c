@@ -113,7 +113,8 @@ cx_program_backend(PyObject *self, void *closure)
     (void)closure;
     if (p->user_backend != NULL)
         return PyUnicode_FromFormat("cpu:%U", PyTuple_GET_ITEM(p->user_backend, 0));
-    return PyUnicode_FromFormat("%s:%s", p->backend->device->name, p->backend->compiler->name);
+    return PyUnicode_FromFormat("%s:%s", p->backend->device->name,
+                                p->is_former ? "stencil" : p->backend->compiler->name);
 }
 
 static int

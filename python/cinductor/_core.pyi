@@ -1102,6 +1102,14 @@ class Program:
     """
     def build(self) -> dict[str, Any]:
         """Compile a program that is not built, and return the times and counts of the compile."""
+    def copy_stencils(self) -> bool:
+        """Make the kernels of a program that is not built of stencils: they run until `build` replaces them.
+
+        Returns
+        -------
+        bool
+            False if there are none for this processor, or for one of its kernels.
+        """
     def text(self, level: str, /) -> str:
         """Return the text of a level.
 

@@ -50,7 +50,7 @@ def test_metadata(tmp_path, url):
     assert "# cinductor" in page
     assert all(link.startswith("https://") for link in re.findall(r"\]\(([^)]+)\)", page))
     listed = (tmp_path / "cinductor.egg-info/SOURCES.txt").read_text().split("\n")
-    needed = {"tools/core_docs.py", "tools/embed_kernels.py", "csrc/kernels/cuda/sort.cu", "python/cinductor/_core.pyi"}  # for a build
+    needed = {"tools/core_docs.py", "tools/embed_kernels.py", "tools/make_stencils.py", "csrc/device/stencil/stencils.h", "csrc/kernels/cuda/sort.cu", "python/cinductor/_core.pyi"}  # for a build
     assert {"benchmarks/run.py", "tools/english/lint.py", "csrc/base/version.h", *needed} <= set(listed)
     assert not [name for name in listed if name.startswith(("build", "docs/_build", "docs/generated", "examples/out", "benchmarks/out"))]
 

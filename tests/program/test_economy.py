@@ -21,20 +21,22 @@ from cinductor.calls.bound import seconds_of
 from cinductor.capture.call_state import Stage
 
 X = np.linspace(0.0, 1.0, 50)
+WHY_NO_STENCILS = next(why for _, name, _, why in _core.backends("cpu") if name == "stencil")
+with_stencils = pytest.mark.skipif(WHY_NO_STENCILS is not None, reason=str(WHY_NO_STENCILS))
 FACTOR = 1.0
 
 
 @pytest.fixture(autouse=True)
 def auto(monkeypatch):
-    """The mode that users have, in a process that has just begun. A call takes a microsecond, a build as long as it is estimated to
-    take, and a capture no time, however busy the machine is.
+    """The mode that users have, in a process that has just begun, on a processor without stencils. A call takes a microsecond, a
+    build as long as it is estimated to take, and a capture no time, however busy the machine is.
     """
     monkeypatch.setattr(economy, "PURSE", np.inf)
     monkeypatch.setattr(economy, "IMPORT", 0.0)
     monkeypatch.setattr(economy.opening, "is_done", True)
     monkeypatch.setattr(Stage, "clock", staticmethod(lambda: 0.0))
     _core.step_clock(0)
-    with cinductor.config.patch(economy="auto"):
+    with cinductor.config.patch(economy="auto", stencils=False):
         yield
     _core.step_clock(None)
 
@@ -133,6 +135,28 @@ def test_the_first_call_queues_a_build_and_a_later_one_runs_it(queue):
     assert job.captures == 2 and not specialization.is_inexact and account.program is None
     is_same(compiled(X), whole(X))
     assert specialization.hits == 1
+
+
+def of_any_type(x):
+    return np.sqrt(x.astype(np.complex128)) + 1
+
+
+@with_stencils
+@pytest.mark.parametrize("fn, is_copied", [(whole, True), (of_any_type, False)])
+def test_kernels_of_stencils_run_the_calls_before_the_compilers(queue, fn, is_copied):
+    """They have the same bits. Programs that they cannot do wait in NumPy, as on other processors."""
+    compiled, before = cinductor.compile(fn, options={"stencils": True}), built()
+    for _ in range(3):
+        is_same(compiled(X), fn(X))
+    job, account = of(compiled)
+    assert built() == before and len(queue.tasks) == 1 and account.is_awaited != is_copied
+    backends = [specialization.program.backend for specialization in compiled.specializations]
+    assert backends == ["cpu:stencil"] * is_copied and compiled.plain_calls == 2 * (not is_copied)
+    queue.run()
+    for _ in range(3):
+        is_same(compiled(X), fn(X))
+    assert [specialization.program.backend for specialization in compiled.specializations] == ["cpu:c"]
+    assert job.captures == 2 - is_copied and not job.warned and job.economy.built > 0
 
 
 @pytest.mark.parametrize("was_awaited", [False, True])
@@ -817,7 +841,7 @@ try:
     time.sleep(10)
 except KeyboardInterrupt:
     print("interrupted")
-assert compiled(x) == f(x) and not compiled.specializations
+assert compiled(x) == f(x) and bool(compiled.specializations) == cinductor.config.stencils
 from cinductor.builds.background import beside
 running = beside.running
 beside.end()  # a compiler that never ends is killed at the next question, not after the limit of the wait
@@ -827,17 +851,19 @@ assert not running.locked()
 }
 
 
+@pytest.mark.parametrize("runs", ["runs in NumPy", pytest.param("runs on kernels of stencils", marks=with_stencils)])
 @pytest.mark.parametrize("what", COMPILERS)
-def test_a_compiler_that_fails_in_the_background_costs_a_warning(tmp_path, what):
-    """NumPy runs the calls. When the process ends, no compiler is left, and no half of a file."""
+def test_a_compiler_that_fails_in_the_background_costs_a_warning(tmp_path, what, runs):
+    """NumPy or kernels of stencils run the calls. When the process ends, no compiler is left, and no half of a file."""
     compiler, pid, cache = tmp_path / "compiler", tmp_path / "pid", tmp_path / "cache"
     compiler.write_text(f"#!/bin/sh\n{COMPILERS[what].replace('{pid}', str(pid))}\n")
     compiler.chmod(0o755)
     environment = {**os.environ, "CINDUCTOR_MODE": "auto", "CINDUCTOR_CACHE_DIR": str(cache), "CC": str(compiler)}
+    environment["CINDUCTOR_STENCILS"] = str(int(runs != "runs in NumPy"))
     code = PROCESS + CAPTURED + IN_THE_MIDDLE.get(what, IN_THE_MIDDLE["dies"])
     done = subprocess.run([sys.executable, "-c", code, str(pid)], env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert done.stderr.count("runs in NumPy") == (what != "hangs") and (done.stdout == "interrupted\n") == (what == "hangs")
+    assert done.stderr.count(runs) == (what != "hangs") and (done.stdout == "interrupted\n") == (what == "hangs")
     assert not pid.exists() or not os.path.exists(f"/proc/{pid.read_text().strip()}")
     assert not [file for file in cache.rglob("*") if "tmp" in file.name or file.suffix == ".so"]
 
@@ -849,6 +875,8 @@ import cinductor
 from cinductor.calls import budget, economy
 
 budget.CAPTURE = economy.PURSE = 10.0  # seconds of captures on a busy machine
+economy.has_another_processor = lambda: True
+has_stencils = sys.argv[2:] == ["stencils"]
 cinductor._core.step_clock(0)
 
 def lost(x):
@@ -874,7 +902,7 @@ made[0](x)
 jobs = [compiled._cinductor_job for compiled in made]
 (account,) = made[2].accounts()
 if sys.argv[1] == "first":
-    assert jobs[0].captures == 2 and jobs[1].captures == 1 and account.spent < 0.01
+    assert jobs[0].captures == 2 - has_stencils and jobs[1].captures == 1 and account.spent < 0.01
     specialization.compare(1e-9, 12, 1e-3)
     account.spent = 0.008
 else:  # it loads the one, leaves the others to NumPy, and goes on from what was spent
@@ -884,12 +912,13 @@ else:  # it loads the one, leaves the others to NumPy, and goes on from what was
 """
 
 
-def test_the_next_process_knows_what_pays(tmp_path):
-    environment = {**os.environ, "CINDUCTOR_MODE": "auto", "CINDUCTOR_CACHE_DIR": str(tmp_path / "cache"), "CINDUCTOR_SAVED_CALLS": "1"}
+@pytest.mark.parametrize("more", [[], pytest.param(["stencils"], marks=with_stencils)])
+def test_the_next_process_knows_what_pays(tmp_path, more):
+    environment = {**os.environ, "CINDUCTOR_STENCILS": str(len(more)), "CINDUCTOR_MODE": "auto", "CINDUCTOR_CACHE_DIR": str(tmp_path / "cache"), "CINDUCTOR_SAVED_CALLS": "1"}
     script = tmp_path / "script.py"
     script.write_text(NOTES)
     for process in ("first", "second"):
-        done = subprocess.run([sys.executable, str(script), process], env=environment, capture_output=True, text=True)
+        done = subprocess.run([sys.executable, str(script), process, *more], env=environment, capture_output=True, text=True)
         assert (process, done.returncode, done.stderr) == (process, 0, "")
 
 

@@ -128,6 +128,7 @@ ROWS = {
 # Of these nothing is to be seen unless something is wrong, or a terminal is there: the tests that show them.
 ELSEWHERE = {
     "threads": "test_options.test_threads",
+    "stencils": "tests/program/test_economy.py",
     "compile_timeout": "test_options.test_a_slow_compiler",
     "isolate": "test_options.test_a_compile_that_dies_is_an_error",
     "verify": "tests/core/test_ir.c",

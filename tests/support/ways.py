@@ -107,6 +107,8 @@ WAYS = [
     Way("interp", {"backend": "interp", "options": {"verify": True}}),
     Way("dynamic", {"backend": "interp", "dynamic": True}, 4),
     Way("c, dynamic", {"backend": "c", "dynamic": True}, 16),
+    Way("stencil", {"backend": "stencil"}, 2),
+    Way("stencil, dynamic", {"backend": "stencil", "dynamic": True}, 8),
     Way("unfused", {"backend": "interp", **UNFUSED}, 16),
     Way("c, unfused", {"backend": "c", **UNFUSED}, 16),
     Way("broken", {"backend": "interp"}, 2, has_break=True),

@@ -261,7 +261,7 @@ def test_settings_are_checked():
         (dict(fullgraph="yes"), TypeError, "fullgraph is 'yes'; allowed: True, False"),
         (dict(dynamic="auto"), TypeError, "dynamic is 'auto'; allowed: True, False, None"),
         (dict(mode=3), ValueError, "mode is 3; allowed: 'default', "),
-        (dict(backend="interpreter"), ValueError, "is 'interpreter'; allowed: 'c', 'interp'; did you mean 'interp'?"),
+        (dict(backend="interpreter"), ValueError, "is 'interpreter'; allowed: 'c', 'stencil', 'interp'; did you mean 'interp'?"),
         (dict(backend="cuda"), ValueError, "backend of device 'cpu' is 'cuda'.*device='cuda' has it"),
         (dict(device=0), ValueError, "device is 0; allowed: 'cpu', 'cuda'"),
     ],

@@ -54,12 +54,11 @@ elements_of_unit(const CiKernel *kernel)
     return ci_kernel_outer_lanes(kernel);
 }
 
-/* Bytes of partial results per unit of a split kernel. */
-static int64_t
-partial_bytes(const Source *s, const CiKernel *kernel)
+int64_t
+ci_cpu_partial_bytes(const CiProcs *procs, const CiKernel *kernel)
 {
     int64_t bytes = 0;
-    const CiProc *proc = ci_procs_find(s->procs, kernel->name, !kernel->is_chained);
+    const CiProc *proc = ci_procs_find(procs, kernel->name, !kernel->is_chained);
     for (int m = 0; proc && m < proc->nparams; m++)
         bytes += proc->params[m]->space == CI_SPACE_partials ? CI_PARTIAL_STEP : 0;
     return bytes * elements_of_unit(kernel);
@@ -118,11 +117,11 @@ add_kernel(void *arg, const CiKernel *kernel)
         ci_fail(s->ctx, CI_ERR_INTERNAL, "kernel %d has no safe name", kernel->id);
     if (ci_kernel_is_split(kernel))
         ci_text_add(&own, "\nconst int64_t %s_partial_bytes = %lld;\n", kernel->name,
-                    (long long)partial_bytes(s, kernel));
+                    (long long)ci_cpu_partial_bytes(s->procs, kernel));
     print_procs(s, &own, kernel);
     if (s->unit) {
         const CiKernel *same = ci_cpu_find_same(s->known, kernel, &own);
-        s->unit->partial_bytes[kernel->id] = partial_bytes(s, kernel);
+        s->unit->partial_bytes[kernel->id] = ci_cpu_partial_bytes(s->procs, kernel);
         s->unit->printed[kernel->id] = same ? same : kernel;
         s->unit->lengths[kernel->id] = same ? 0 : length_of(&own);
         if (same)

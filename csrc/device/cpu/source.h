@@ -16,6 +16,8 @@ typedef struct CiCpuUnit {
 } CiCpuUnit;
 
 CiProcs *ci_cpu_lower(const CiKernels *kernels, const CiOptions *options);
+/* Bytes of partial results per unit of a split kernel. */
+int64_t ci_cpu_partial_bytes(const CiProcs *procs, const CiKernel *kernel);
 /* The source of a unit's kernels; without one (NULL) of all, each by itself. */
 void ci_cpu_emit_source(CiText *out, const CiKernels *kernels, const CiProcs *procs,
                         const CiOptions *options, CiCpuUnit *unit);

@@ -32,6 +32,7 @@ class Options(TypedDict, total=False):
     on_limit: Literal["dynamic", "eager", "error"]
     log_recompiles: bool
     cache: bool
+    stencils: bool
     arch: Literal["", "generic", "x86-64-v2", "x86-64-v3", "x86-64-v4", "armv8-a"]
     compile_timeout: int
     isolate: bool

@@ -7,6 +7,7 @@ Sleator, "Competitive snoopy caching" (1988).
 
     new -> captured (whole, not built) -> awaited -> compiled
         a call that is long enough by itself is captured and built at once
+        in "auto", where kernels of stencils can be made: they run this call and those until the build has ended
 
 "auto" makes the capture of a function's first kinds in the first call and queues its build, because `compile` is a wish. The modules
 that capture are imported in the background (`Opening`): kinds that a process calls before that are captured in their next call after it.
@@ -24,7 +25,7 @@ from _thread import allocate_lock
 from collections.abc import Callable
 from typing import Any
 
-from ..base import processors
+from ..base import lazy, processors
 from ..base.signals import Deferred, pass_on
 from ..builds.background import beside
 from . import bound as bounds
@@ -34,6 +35,7 @@ from .notes import EconomyNotes
 LONG = 5e-3  # seconds that a call may take, by its bytecode and sizes, from which its kind is captured at once
 BACKOFF = 4  # the price of captures is multiplied by it after each that was not whole
 RENT = 0.5  # of a build's price, that NumPy has taken before the build is queued
+COPIED = 0.5  # of NumPy's time, that kernels of stencils take more than those of a C compiler at most
 BIAS = 1.36  # estimates of NumPy's time err high: too low ones cost a long call, too high ones one build
 CAP, SHORT = 2, 20e-6  # NumPy takes at most so many times what the bytecode says, and seconds more: those of functions in C
 WISHES = 4  # kinds of a function that "auto" captures at once
@@ -74,6 +76,7 @@ class Economy:
         self.broken: Exception | None = None  # of a build beside calls: NumPy runs them from then on
         self.captured = self.built = 0.0  # seconds of captures, and of builds in the background
         self.notes: EconomyNotes | None = None  # between processes; None until the first call
+        self.replacements: dict[int, Replacement] = {}  # by id of the program, until they are built
         self.unpaid_since: float | None = None  # when the capture in progress began, if nothing has paid for it
 
     @property
@@ -187,6 +190,8 @@ class Economy:
             if not job.was_plain and (seconds >= price or job.option("economy") == "auto"):
                 return
             raise Deferred(None, seconds)
+        if job.option("economy") == "auto" and COPIED * seconds < price and self.copies(job, account, program):
+            return
         changed = changes() if (least < plain or bound() >= price) and overtaking.may_leave(job.fn) and has_another_processor() else None
         if changed is not None and not is_known and estimate(least, bound()) < price / 4:
             seconds = estimate(least, bound())  # the call shows what it takes
@@ -195,6 +200,21 @@ class Economy:
         if account.why == IMPORTING and opening.was_awaited:
             return
         raise Deferred(program, seconds, changed)
+
+    def copies(self, job: Any, account: Any, program: Any) -> bool:
+        """True if kernels of stencils run the calls while the C compiler builds others in the background."""
+        if not has_another_processor() or account.builds >= WISHED_BUILDS or not program.copy_stencils():
+            return False
+        account.builds += 1
+        self.replacements[id(program)] = made = Replacement(job, program)
+        beside.add(made)
+        return True
+
+    def after_replacement(self, program: Any, task: Callable[[], None]) -> None:
+        """Do it when a C compiler has built what takes the place of the program's kernels of stencils."""
+        made = self.replacements.get(id(program))
+        if made is None or not made.put(task):
+            task()
 
     def defer(self, job: Any, account: Any, program: Any, seconds: float, changes: Any = None) -> overtaking.Overtaking | None:
         """A capture has been whole, and its program is not built. seconds: what a call takes in NumPy. Returns what leaves the
@@ -288,6 +308,38 @@ class Build:
         economy.built += Economy.clock() - began
         awaited.pop(id(account), None)
         account.spent, account.due, account.is_awaited, account.why = 0.0, 0.0, False, None
+
+
+class Replacement:
+    """The build of what takes the place of kernels of stencils."""
+
+    __slots__ = ("job", "program", "after")
+
+    def __init__(self, job: Any, program: Any) -> None:
+        self.job, self.program = job, program
+        self.after: list[Callable[[], None]] | None = []  # None: it is built
+
+    def put(self, task: Callable[[], None]) -> bool:
+        """Have it done after the build; False if that has ended."""
+        if self.after is None:
+            return False
+        self.after.append(task)
+        return True
+
+    def __call__(self) -> None:
+        economy, began = self.job.economy, Economy.clock()
+        try:
+            self.program.build()
+        except Exception as error:
+            pass_on(error)
+            why = lazy.load("capture.session").describe(error, is_ours=True)
+            self.job.warn_once("numpy", f"{self.job.name} runs on kernels of stencils, which are slower: {why}")
+            self.after = []
+        economy.built += Economy.clock() - began
+        economy.replacements.pop(id(self.program), None)
+        tasks, self.after = self.after or [], None
+        for task in tasks:
+            task()
 
 
 class Paying:

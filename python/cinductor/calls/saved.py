@@ -149,7 +149,8 @@ def save(job: Any, bound: tuple[Any, ...], specialization: Any, stage: Any) -> N
     parts = None if key is None else specialization.saved
     if key is None or parts is None or specialization.program is None or stage.sources.sees_process:
         return
-    if specialization.program.backend != backend_of(job):
+    is_replaced = specialization.program.backend == "cpu:stencil" != backend_of(job)
+    if specialization.program.backend != backend_of(job) and not is_replaced:
         return
     symbols, checks = stage.symbols, stage.sources.checks
     sizes = () if symbols is None else tuple([(*p, size) for p, size in symbols.record.items()])
@@ -162,9 +163,18 @@ def save(job: Any, bound: tuple[Any, ...], specialization: Any, stage: Any) -> N
         return
     if len(text) > MAX_TEXT:
         return
+    put = functools.partial(put_first, job, key, specialization, text)
+    if is_replaced:
+        job.economy.after_replacement(specialization.program, put)
+    else:
+        put()
+
+
+def put_first(job: Any, key: str, specialization: Any, text: str) -> None:
+    """Write a call as the latest of its function."""
     if job.pays:
         job.economy.notes_of(job).note(specialization, text)
-    kept = [one for one in calls_under(key) if one != text]
+    kept = [one for one in (_core.read_call(key) or "").split(BETWEEN) if one not in ("", text)]
     write(key, BETWEEN.join([text, *kept[: MAX_CALLS - 1]]))
 
 

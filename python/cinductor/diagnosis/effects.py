@@ -100,6 +100,7 @@ NEEDS: dict[str, tuple[Callable[[Place], str | None], ...]] = {
     "offload": (needs_device,),
     "on_limit": (needs_numpy,),
     "economy": (needs_calls_in_numpy,),
+    "stencils": (needs_calls_in_numpy, needs_c),
     "wrapper": (needs_host_arrays,),
     "templates": (needs_free_order,),
     "graphs": (needs_recording,),
