@@ -20,8 +20,4 @@ CiProcs *ci_cpu_lower(const CiKernels *kernels, const CiOptions *options);
 void ci_cpu_emit_source(CiText *out, const CiKernels *kernels, const CiProcs *procs,
                         const CiOptions *options, CiCpuUnit *unit);
 
-/* deduplicate.c: the kernel in `known` whose functions are these but for names, else NULL, and then this
- * one is known. */
-const CiKernel *ci_cpu_find_same(CiMap *known, const CiKernel *kernel, const CiText *text);
-
 #endif
