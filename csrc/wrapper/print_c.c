@@ -1,6 +1,7 @@
 /* Prints the lines as a C function, `call`, that follows the source of its kernels. Both are one
  * file, which needs no header, no library except C's own, and no Python. A program that needs more
  * than C is refused before anything is printed. */
+#include "analysis/templates.h"
 #include "wrapper/c_library.h"
 
 #include <inttypes.h>

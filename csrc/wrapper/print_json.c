@@ -2,6 +2,7 @@
  * expressions are numbers, others text. */
 #include <string.h>
 
+#include "analysis/templates.h"
 #include "wrapper/wrapper.h"
 
 static void

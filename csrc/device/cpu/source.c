@@ -1,6 +1,7 @@
 /* The C source of a program's kernels: their procs as functions, and what these call. */
 #include "device/cpu/source.h"
 
+#include "analysis/templates.h"
 #include "codegen/codegen.h"
 #include "device/cpu/level.h"
 #include "target/c/c.h"
@@ -47,12 +48,11 @@ print_procs(Source *s, CiText *out, const CiKernel *kernel, bool *is_optimized)
 
 /* Elements of which a unit of a split kernel leaves something. */
 static int64_t
-elements_of_unit(const CiKernel *kernel)
+elements_of_unit(const Source *s, const CiKernel *kernel)
 {
-    CiMargins margins;
-    if (kernel->kind == CI_TEMPLATE_margins && !ci_kernel_why_no_margins(kernel, &margins))
-        return margins.height->low;
-    return ci_kernel_outer_lanes(kernel);
+    CiTemplateMeasure measure;
+    (void)ci_template_measure(s->printer->sym, kernel, &measure);
+    return measure.elements ? measure.elements : ci_kernel_outer_lanes(kernel);
 }
 
 /* Bytes of partial results per unit of a split kernel. */
@@ -63,7 +63,7 @@ partial_bytes(const Source *s, const CiKernel *kernel)
     const CiProc *proc = ci_procs_find(s->procs, kernel->name, !kernel->is_chained);
     for (int m = 0; proc && m < proc->nparams; m++)
         bytes += proc->params[m]->space == CI_SPACE_partials ? CI_PARTIAL_STEP : 0;
-    return bytes * elements_of_unit(kernel);
+    return bytes * elements_of_unit(s, kernel);
 }
 
 /* Letters, digits and single underscores: what follows the last dot of a qualified name. */

@@ -1,6 +1,7 @@
-/* Recognizes matrix products: one nest sums the products of two factors, which vary along different
- * outer axes, and the other stages are elementwise. */
-#include "ir/kernel.h"
+/* Matrix products as templates: one nest sums the products of two factors, which vary along different
+ * outer axes, and the other stages are elementwise. Units are tiles of rows and columns. */
+#include "analysis/choices.h"
+#include "analysis/templates.h"
 
 bool
 ci_kernel_has_product(const CiKernel *kernel)
@@ -91,8 +92,10 @@ ci_product_panel(const CiExpr *columns, int tile)
     return (int)((most + 31) / 32 * 32);
 }
 
-const CiExpr *
-ci_product_scratch(CiSym *sym, const CiKernel *kernel, const CiProduct *product)
+/* Bytes of a unit of a product on a processor: a panel of the right factor, and rows of the left
+ * one. */
+static const CiExpr *
+find_scratch(CiSym *sym, const CiKernel *kernel, const CiProduct *product)
 {
     const CiKernelAxis *column = &kernel->outer[kernel->nouter - 1];
     int64_t size = (int64_t)ci_dtype_size(product->nest->target->dtype),
@@ -101,3 +104,47 @@ ci_product_scratch(CiSym *sym, const CiKernel *kernel, const CiProduct *product)
         sym, product->length,
         ci_expr_const(sym, size * (panel + CI_PRODUCT_ROWS)));
 }
+
+static bool
+fits(CiSym *sym, const CiMachine *machine, const CiKernel *kernel)
+{
+    CiProduct product;
+    (void)sym;
+    return machine->has_templates && !ci_kernel_why_no_product(kernel, &product);
+}
+
+static int
+rows_of_unit(const CiMachine *machine, const CiExpr *extent)
+{
+    int64_t columns = ci_choice(machine, CI_CHOICE_product_columns);
+    bool is_small = extent->high <= columns && extent->kind == CI_EXPR_const;
+    return (int)(is_small ? columns : ci_choice(machine, CI_CHOICE_product_rows));
+}
+
+static void
+label(CiSym *sym, const CiMachine *machine, CiKernel *kernel)
+{
+    CiProduct product;
+    int64_t columns = ci_choice(machine, CI_CHOICE_product_columns);
+    (void)ci_kernel_why_no_product(kernel, &product);
+    kernel->lanes_on_outer = true;
+    kernel->outer[product.row].factor = rows_of_unit(machine, kernel->outer[product.row].extent);
+    kernel->outer[product.column].factor = (int)columns;
+    for (int k = 0; k < kernel->nouter; k++)
+        kernel->outer[k].label = k == product.column ? CI_LABEL_vector : CI_LABEL_parallel;
+    kernel->unit_work = ci_expr_mul(sym, product.length,
+                                    ci_expr_const(sym, ci_choice(machine, CI_CHOICE_product_rows) * columns));
+}
+
+static const char *
+measure(CiSym *sym, const CiKernel *kernel, CiTemplateMeasure *out)
+{
+    CiProduct product;
+    const char *why = ci_kernel_why_no_product(kernel, &product);
+    if (!why && (!kernel->lanes_on_outer || !kernel->outer[product.row].factor))
+        why = "its units are not tiles of rows and columns";
+    out->scratch = why ? NULL : find_scratch(sym, kernel, &product);
+    return why;
+}
+
+const CiTemplateKind ci_template_product = {false, fits, label, measure};

@@ -1,6 +1,6 @@
-/* Recognizes attention: a softmax along rows of scores, which a product makes, between that product and one
+/* Attention as a template: a softmax along rows of scores, which a product makes, between that product and one
  * with values. The sum of the softmax divides the second product. */
-#include "ir/kernel.h"
+#include "analysis/templates.h"
 
 #include <string.h>
 
@@ -156,3 +156,33 @@ ci_kernel_why_no_attention(CiSym *sym, const CiKernel *kernel, CiAttention *out)
         return "weights are not the exponentials of scores less their maximum";
     return multiplies_weights(sym, kernel, out) ? NULL : "the second product is not one of weights";
 }
+
+static bool
+fits(CiSym *sym, const CiMachine *machine, const CiKernel *kernel)
+{
+    CiAttention attention;
+    return machine->has_templates && machine->tensor_dtypes && !ci_kernel_why_no_attention(sym, kernel, &attention);
+}
+
+static void
+label(CiSym *sym, const CiMachine *machine, CiKernel *kernel)
+{
+    (void)sym;
+    (void)machine;
+    kernel->lanes_on_outer = true;
+    for (int k = 0; k < kernel->nouter; k++)
+        kernel->outer[k].label = CI_LABEL_parallel;
+    kernel->outer[kernel->nouter - 1].label = CI_LABEL_vector;
+    kernel->outer[kernel->nouter - 1].factor = 1;
+    kernel->unit_work = kernel->stages[0].axes[0].extent;
+}
+
+static const char *
+measure(CiSym *sym, const CiKernel *kernel, CiTemplateMeasure *out)
+{
+    CiAttention attention;
+    out->scratch = ci_expr_const(sym, 0);
+    return ci_kernel_why_no_attention(sym, kernel, &attention);
+}
+
+const CiTemplateKind ci_template_attention = {true, fits, label, measure};
