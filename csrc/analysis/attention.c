@@ -5,16 +5,6 @@
 #include <string.h>
 
 static bool
-varies(const CiBody *body, int position, const CiExpr *symbol)
-{
-    const CiScalar *op = &body->ops[position];
-    bool depends = op->index && ci_expr_depends_on(op->index, symbol);
-    for (int k = 0; !depends && k < op->nargs; k++)
-        depends = varies(body, op->args[k], symbol);
-    return depends;
-}
-
-static bool
 is_same(const CiBody *a, int x, const CiBody *b, int y)
 {
     const CiScalar *p = &a->ops[x], *q = &b->ops[y];
@@ -56,10 +46,10 @@ left_factor(const CiKernel *kernel, const CiNest *nest)
     const CiExpr *row = kernel->outer[kernel->nouter - 1].var, *column = nest->axes[kernel->nouter].var,
                  *step = nest->axes[kernel->nouter + 1].var;
     const int *factors = result_of(nest)->args;
-    int left = varies(&nest->body, factors[0], column);
-    bool is_row_by_column = varies(&nest->body, factors[left], row) && !varies(&nest->body, factors[left], column) &&
-                            varies(&nest->body, factors[!left], column) && !varies(&nest->body, factors[!left], row);
-    return is_row_by_column && varies(&nest->body, factors[0], step) && varies(&nest->body, factors[1], step) ? left : -1;
+    int left = ci_body_varies(&nest->body, factors[0], column);
+    bool is_row_by_column = ci_body_varies(&nest->body, factors[left], row) && !ci_body_varies(&nest->body, factors[left], column) &&
+                            ci_body_varies(&nest->body, factors[!left], column) && !ci_body_varies(&nest->body, factors[!left], row);
+    return is_row_by_column && ci_body_varies(&nest->body, factors[0], step) && ci_body_varies(&nest->body, factors[1], step) ? left : -1;
 }
 
 static bool

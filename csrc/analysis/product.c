@@ -13,15 +13,14 @@ ci_kernel_has_product(const CiKernel *kernel)
     return false;
 }
 
-/* The value of an operation is another one at another value of the symbol. */
-static bool
-varies(const CiBody *body, int position, const CiExpr *symbol)
+bool
+ci_body_varies(const CiBody *body, int position, const CiExpr *symbol)
 {
     const CiScalar *op = &body->ops[position];
     if (op->index && ci_expr_depends_on(op->index, symbol))
         return true;
     for (int k = 0; k < op->nargs; k++)
-        if (varies(body, op->args[k], symbol))
+        if (ci_body_varies(body, op->args[k], symbol))
             return true;
     return false;
 }
@@ -32,8 +31,8 @@ find_row(const CiKernel *kernel, const CiProduct *product)
 {
     const CiBody *body = &product->nest->body;
     for (int k = product->column - 1; k >= 0; k--)
-        if (varies(body, product->left, kernel->outer[k].var) &&
-            !varies(body, product->right, kernel->outer[k].var))
+        if (ci_body_varies(body, product->left, kernel->outer[k].var) &&
+            !ci_body_varies(body, product->right, kernel->outer[k].var))
             return k;
     return -1;
 }
@@ -44,12 +43,12 @@ find_factors(const CiKernel *kernel, CiProduct *out)
     const CiBody *body = &out->nest->body;
     const CiScalar *times = &body->ops[body->result];
     const CiExpr *column = kernel->outer[out->column].var, *step = kernel->stages[0].axes[0].var;
-    bool is_turned = varies(body, times->args[0], column);
+    bool is_turned = ci_body_varies(body, times->args[0], column);
     out->left = times->args[is_turned];
     out->right = times->args[!is_turned];
-    if (varies(body, out->left, column) || !varies(body, out->right, column))
+    if (ci_body_varies(body, out->left, column) || !ci_body_varies(body, out->right, column))
         return "both factors vary along the last axis, or none does";
-    if (!varies(body, out->left, step) || !varies(body, out->right, step))
+    if (!ci_body_varies(body, out->left, step) || !ci_body_varies(body, out->right, step))
         return "a factor is the same in each step";
     out->row = find_row(kernel, out);
     return out->row < 0 ? "no axis is that of one factor alone" : NULL;

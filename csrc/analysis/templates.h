@@ -38,6 +38,8 @@ const CiExpr *ci_kernel_finish_units(CiSym *sym, const CiKernel *kernel);
 /* kernel_verify.c: fails where a kernel is not as kernel.h says. */
 void ci_kernels_verify(const CiKernels *kernels);
 
+/* True if the value of an operation depends on the symbol. */
+bool ci_body_varies(const CiBody *body, int position, const CiExpr *symbol);
 /* The parts of a product. */
 typedef struct CiProduct {
     const CiNest *nest;
