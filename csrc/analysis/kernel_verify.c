@@ -180,15 +180,13 @@ verify_tree(const Verifier *v, const CiLoopTree *tree)
 
 /* ---- what a launch is told ---- */
 
-/* Bytes of a unit's scratch, where its rows take so many. */
-static const CiExpr *
-verify_template(const Verifier *v, const CiExpr *rows)
+static void
+verify_template(const Verifier *v)
 {
     CiTemplateMeasure measure;
     const char *why = ci_template_measure(v->sym, v->whole, &measure);
     if (why)
         refuse(v, ci_format(v->ctx, "it is no %s: %s", ci_template_names[v->whole->kind], why));
-    return !measure.scratch ? rows : v->machine->packs_products ? measure.scratch : ci_expr_const(v->sym, 0);
 }
 
 static void
@@ -229,7 +227,8 @@ verify_kernel(void *arg, const CiKernel *kernel)
         verify_placements(&v);
     }
     const CiExpr *rows = tree ? verify_tree(&v, tree) : verify_part(&v);
-    verify_units(&v, verify_template(&v, rows));
+    verify_template(&v);
+    verify_units(&v, ci_template_scratch(v.sym, v.machine, kernel, rows));
 }
 
 void

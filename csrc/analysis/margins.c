@@ -137,4 +137,4 @@ measure(CiSym *sym, const CiKernel *kernel, CiTemplateMeasure *out)
     return why;
 }
 
-const CiTemplateKind ci_template_margins = {true, fits, label, measure};
+const CiTemplateKind ci_template_margins = {true, fits, label, measure, NULL};

@@ -91,16 +91,18 @@ ci_product_panel(const CiExpr *columns, int tile)
     return (int)((most + 31) / 32 * 32);
 }
 
-/* Bytes of a unit of a product on a processor: a panel of the right factor, and rows of the left
- * one. */
+/* On a processor: a panel of the right factor, and rows of the left one. */
 static const CiExpr *
-find_scratch(CiSym *sym, const CiKernel *kernel, const CiProduct *product)
+scratch(CiSym *sym, const CiMachine *machine, const CiKernel *kernel)
 {
+    CiProduct product;
+    if (!machine->packs_products || ci_kernel_why_no_product(kernel, &product))
+        return ci_expr_const(sym, 0);
     const CiKernelAxis *column = &kernel->outer[kernel->nouter - 1];
-    int64_t size = (int64_t)ci_dtype_size(product->nest->target->dtype),
+    int64_t size = (int64_t)ci_dtype_size(product.nest->target->dtype),
             panel = ci_product_panel(column->extent, column->factor);
     return ci_expr_mul(
-        sym, product->length,
+        sym, product.length,
         ci_expr_const(sym, size * (panel + CI_PRODUCT_ROWS)));
 }
 
@@ -140,10 +142,11 @@ measure(CiSym *sym, const CiKernel *kernel, CiTemplateMeasure *out)
 {
     CiProduct product;
     const char *why = ci_kernel_why_no_product(kernel, &product);
+    (void)sym;
+    (void)out;
     if (!why && (!kernel->lanes_on_outer || !kernel->outer[product.row].factor))
         why = "its units are not tiles of rows and columns";
-    out->scratch = why ? NULL : find_scratch(sym, kernel, &product);
     return why;
 }
 
-const CiTemplateKind ci_template_product = {false, fits, label, measure};
+const CiTemplateKind ci_template_product = {false, fits, label, measure, scratch};

@@ -41,6 +41,13 @@ ci_template_measure(CiSym *sym, const CiKernel *kernel, CiTemplateMeasure *out)
 }
 
 const CiExpr *
+ci_template_scratch(CiSym *sym, const CiMachine *machine, const CiKernel *kernel, const CiExpr *rows)
+{
+    bool has_own = kernel->kind && kinds[kernel->kind]->scratch;
+    return has_own ? kinds[kernel->kind]->scratch(sym, machine, kernel) : rows;
+}
+
+const CiExpr *
 ci_kernel_finish_units(CiSym *sym, const CiKernel *kernel)
 {
     CiTemplateMeasure measure;

@@ -7,7 +7,6 @@
 
 /* Numbers of a launch that differ from those of other kernels. */
 typedef struct CiTemplateMeasure {
-    const CiExpr *scratch;      /* bytes of a unit where the machine packs products; NULL: those of its rows */
     const CiExpr *finish_units; /* of a split kernel; NULL: one for each point */
     int64_t elements;           /* that a unit of a split kernel leaves partial results of; 0: its lanes */
 } CiTemplateMeasure;
@@ -21,6 +20,8 @@ typedef struct CiTemplateKind {
     void (*label)(CiSym *sym, const CiMachine *machine, CiKernel *kernel);
     /* Measures a labelled kernel. Returns NULL, or why it is not of the kind. */
     const char *(*measure)(CiSym *sym, const CiKernel *kernel, CiTemplateMeasure *out);
+    /* Bytes of scratch of a unit. NULL: those of the kernel's rows. */
+    const CiExpr *(*scratch)(CiSym *sym, const CiMachine *machine, const CiKernel *kernel);
 } CiTemplateKind;
 
 #define TEMPLATE(kind, cpu, gpu) extern const CiTemplateKind ci_template_##kind;
@@ -33,6 +34,8 @@ bool ci_template_fits_whole(CiSym *sym, const CiMachine *machine, const CiKernel
 bool ci_template_is_whole(const CiKernel *kernel); /* it is of such a kind */
 /* Returns NULL, or why the kernel is not of its kind. Of a kernel without a kind, nothing differs. */
 const char *ci_template_measure(CiSym *sym, const CiKernel *kernel, CiTemplateMeasure *out);
+/* Bytes of scratch of a unit, which are `rows` in a kernel without a template. */
+const CiExpr *ci_template_scratch(CiSym *sym, const CiMachine *machine, const CiKernel *kernel, const CiExpr *rows);
 /* How many units its finishing function runs; NULL: it has none. */
 const CiExpr *ci_kernel_finish_units(CiSym *sym, const CiKernel *kernel);
 /* kernel_verify.c: fails where a kernel is not as kernel.h says. */

@@ -376,10 +376,8 @@ void
 ci_place_buffers(CiScheduler *s, int fusion)
 {
     CiKernel *kernel = s->fusions[fusion].kernel;
-    CiTemplateMeasure measure;
     place_targets(s, kernel, s->fusions[fusion].number);
-    if (!ci_template_measure(s->sym, kernel, &measure) && measure.scratch)
-        kernel->scratch_bytes = s->machine->packs_products ? measure.scratch : ci_expr_const(s->sym, 0);
+    kernel->scratch_bytes = ci_template_scratch(s->sym, s->machine, kernel, kernel->scratch_bytes);
     CiNestAt at = CI_BEFORE_NESTS;
     for (const CiNest *nest; (nest = ci_kernel_next_nest(kernel, &at));)
         ci_take_operands(s, kernel, kernel, nest);
