@@ -18,6 +18,7 @@ block_of(CiDtype dtype)
 
 /* The test costs as much as NumPy's loop for so many elements, so the loop computes the first ones. */
 #define TEST_POINTS (1 << 17)
+#define FILLED 256 /* exponents in a row for NumPy's loop */
 
 static int
 lanes_of(CiDtype dtype)
@@ -359,29 +360,27 @@ decide_by_count(CiUfuncVector *vector, intptr_t count)
     return before == 0 ? recall(vector) : NULL;
 }
 
-static double
-number_at(const char *from, CiDtype dtype)
+/* Calls NumPy's loop. A step of zero says that a value is computed once. It does not say that a power has one exponent
+ * for all elements, for which NumPy's loop of powers computes squares, roots and reciprocals: it gets the exponents
+ * one after another. Both loops of float16 are the same. */
+static void
+call_loop(const CiUfuncVector *vector, char **operands, intptr_t count, const intptr_t *steps)
 {
-    double wide;
-    float narrow;
+    size_t size = ci_dtype_size(vector->rows[0].dtype);
+    char exponents[FILLED * sizeof(double)];
 
-    memcpy(&narrow, from, sizeof narrow);
-    if (dtype == CI_DTYPE_f32)
-        return (double)narrow;
-    memcpy(&wide, from, sizeof wide);
-    return wide;
-}
-
-/* NumPy's loop of powers computes some of them otherwise if all elements have the same exponent. */
-static bool
-is_own_exponent(const CiVmathRow *row, char *const *operands, const intptr_t *steps)
-{
-    if (row->op != CI_OP_power || steps[1] != 0)
-        return false;
-    if (row->dtype == CI_DTYPE_f16)
-        return true;
-    double exponent = number_at(operands[1], row->dtype);
-    return exponent == -1 || exponent == 0 || exponent == 0.5 || exponent == 1 || exponent == 2;
+    if (vector->rows[0].op != CI_OP_power || vector->rows[0].dtype == CI_DTYPE_f16 || steps[1] != 0) {
+        ci_ufunc_call(vector->numpys, operands, &count, steps);
+        return;
+    }
+    for (size_t k = 0; k < FILLED; k++)
+        memcpy(exponents + k * size, operands[1], size);
+    for (intptr_t done = 0, part; done < count; done += part) {
+        part = count - done < FILLED ? count - done : FILLED;
+        char *operands_here[] = {operands[0] + done * steps[0], exponents, operands[2] + done * steps[2]};
+        const intptr_t steps_here[] = {steps[0], (intptr_t)size, steps[2]};
+        ci_ufunc_call(vector->numpys, operands_here, &part, steps_here);
+    }
 }
 
 static void
@@ -392,8 +391,8 @@ run_vectors(char **operands, const intptr_t *count, const intptr_t *steps, void 
 
     if (row == NULL)
         row = decide_by_count(vector, *count);
-    if (row == NULL || row->run == NULL || is_own_exponent(row, operands, steps)) {
-        ci_ufunc_call(vector->numpys, operands, count, steps);
+    if (row == NULL || row->run == NULL) {
+        call_loop(vector, operands, *count, steps);
     } else if (*count == 1) {
         run_one(vector, row, operands);
     } else {

@@ -3,14 +3,15 @@
 #include "operation/ufunc.h"
 
 CiOp
-cx_short_power(const CxState *state, CiDtype dtype, double exponent)
+cx_short_power(const CxState *state, CiOp op, CiDtype dtype, double exponent)
 {
     bool has_roots = !ci_dtype_is_narrow(dtype) && state->roots_of_powers;
+    bool has_squares = op == CI_OP_power || ci_dtype_is_narrow(dtype) || state->squares_of_powers;
 
-    return exponent == 2.0                ? CI_OP_square
+    return has_squares && exponent == 2.0 ? CI_OP_square
            : has_roots && exponent == 0.5 ? CI_OP_sqrt
            : has_roots && exponent == -1  ? CI_OP_reciprocal
-                                          : CI_OP_power;
+                                          : op;
 }
 
 static CxTraced *
@@ -22,13 +23,13 @@ made(CxTracer *tracer, CiOp op, int nargs, const CxOperand *operands, CiKind kin
 
 /* Builds where(exponent == one, op(base), general). Steals general. */
 static CxTraced *
-or_short_power(CxTracer *tracer, const CxOperand *operands, double one, CxTraced *general)
+or_short_power(CxTracer *tracer, CiOp op, const CxOperand *operands, double one, CxTraced *general)
 {
     CiDtype dtype = operands[0].want;
     CxOperand is_one[2] = {operands[1], {.want = dtype, .value = {0, one, 0.0}}};
     CxTraced *condition = made(tracer, CI_OP_equal, 2, is_one, cx_kind(operands[1].traced));
     CxTraced *value =
-        made(tracer, cx_short_power(tracer->state, dtype, one), 1, operands, CI_KIND_array);
+        made(tracer, cx_short_power(tracer->state, op, dtype, one), 1, operands, CI_KIND_array);
     CxOperand choice[3] = {{.traced = condition, .want = CI_DTYPE_bool},
                            {.traced = value, .want = dtype},
                            {.traced = general, .want = dtype}};
@@ -48,8 +49,8 @@ cx_power_by_number(CxTracer *tracer, CiOp op, const CxOperand *operands)
     CxTraced *result = made(tracer, op, 2, operands, CI_KIND_array);
 
     for (int k = 0; k < 3 && result != NULL; k++)
-        if (cx_short_power(tracer->state, operands[0].want, exponents[k]) != CI_OP_power)
-            result = or_short_power(tracer, operands, exponents[k], result);
+        if (cx_short_power(tracer->state, op, operands[0].want, exponents[k]) != op)
+            result = or_short_power(tracer, op, operands, exponents[k], result);
     CiNode *node = result != NULL ? cx_node(result) : NULL;
     Py_XDECREF(result);
     return node;

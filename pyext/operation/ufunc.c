@@ -42,99 +42,6 @@ done:
     return result;
 }
 
-/* Computes NumPy's result for one number, alone or in an array, and another operand if there is one. The
- * first call of a ufunc for a number is computed in another way than later ones, so this is the
- * second. */
-static int
-probe(CxState *state, int ufunc, bool is_array, CiDtype dtype, CiConst value, double other,
-      CiConst *result)
-{
-    npy_intp one = 1;
-    PyObject *descr = Py_NewRef(state->descrs[dtype]), *made = NULL;
-    PyObject *a = PyArray_Zeros(is_array, &one, (PyArray_Descr *)descr, 0), *b = PyFloat_FromDouble(other);
-
-    if (a != NULL && b != NULL) {
-        ci_const_store(dtype, value, PyArray_DATA((PyArrayObject *)a));
-        if (!is_array)
-            a = PyArray_Return((PyArrayObject *)a);
-        PyObject *operands[2] = {a, ufunc == CI_OP_multiply ? a : b};
-        for (int k = 0; k < 2 && (k == 0 || made != NULL); k++)
-            Py_XSETREF(made, PyObject_Vectorcall(state->ufuncs[ufunc], operands,
-                                                 ufunc == CI_OP_square ? 1 : 2, NULL));
-    }
-    PyObject *array = made ? PyArray_FROM_O(made) : NULL;
-    if (array != NULL)
-        *result = ci_const_load(dtype, PyArray_DATA((PyArrayObject *)array));
-    Py_XDECREF(array);
-    Py_XDECREF(a);
-    Py_XDECREF(b);
-    Py_XDECREF(made);
-    return array == NULL ? -1 : 0;
-}
-
-/* The product of a complex number of Python, or of NumPy, and another, by the operator. */
-static int
-multiply_numbers(CxState *state, CiDtype dtype, CiConst a, CiConst b, CiConst *result)
-{
-    PyObject *numbers[2] = {PyComplex_FromDoubles(a.re, a.im), PyComplex_FromDoubles(b.re, b.im)}, *made = NULL;
-
-    for (int k = 0; k < 2 && dtype != CI_DTYPE_none; k++) {
-        PyObject *type = (PyObject *)((PyArray_Descr *)state->descrs[dtype])->typeobj;
-        Py_SETREF(numbers[k], numbers[k] ? PyObject_CallOneArg(type, numbers[k]) : NULL);
-    }
-    if (numbers[0] != NULL && numbers[1] != NULL)
-        made = PyNumber_Multiply(numbers[0], numbers[1]);
-    Py_complex z = made ? PyComplex_AsCComplex(made) : (Py_complex){0, 0};
-    *result = (CiConst){0, z.real, z.imag};
-    Py_XDECREF(numbers[0]);
-    Py_XDECREF(numbers[1]);
-    Py_XDECREF(made);
-    return PyErr_Occurred() ? -1 : 0;
-}
-
-/* Tests how an operator multiplies complex numbers. An FMA shows in (1 + e + i)^2, and C's rule that an infinite
- * number times another is infinite, in (inf + nan i)(1 + i), which raises no flag. */
-static int
-probe_products(CxState *state)
-{
-    static const CiDtype dtypes[] = {CI_DTYPE_none, CI_DTYPE_c64, CI_DTYPE_c128}; /* none: Python's */
-    CiConst got;
-
-    state->has_plain_products = true;
-    for (int k = 0; k < 3; k++) {
-        CiConst small = {0, 1 + (dtypes[k] == CI_DTYPE_c64 ? 0x1p-13 : 0x1p-30), 1.0};
-        if (multiply_numbers(state, dtypes[k], small, small, &got) < 0)
-            return -1;
-        state->has_plain_products &= got.re != (small.re - 1) * (small.re + 1);
-    }
-    const CiConst infinite = {0, HUGE_VAL, (double)NAN}, one = {0, 1, 1};
-    if (multiply_numbers(state, CI_DTYPE_none, infinite, one, &got) < 0)
-        return -1;
-    state->has_plain_products &= isnan(got.re) && isnan(got.im);
-    return 0;
-}
-
-/* Tests how NumPy's loops over complex arrays, and for single numbers, round: some use an FMA where the
- * CPU has one, and powers with one exponent may be roots. Both change bits. */
-static int
-probe_loops(CxState *state)
-{
-    CiConst got;
-
-    for (int k = 0; k < 8; k++) {
-        CiDtype dtype = k % 2 ? CI_DTYPE_c128 : CI_DTYPE_c64;
-        CiConst value = {0, 1 + (k % 2 ? 0x1p-30 : 0x1p-13), 1.0};
-        int op = k / 2 % 2 ? CI_OP_square : CI_OP_multiply;
-        if (probe(state, op, k >= 4, dtype, value, 0.0, &got) < 0)
-            return -1;
-        state->fuses_complex[k / 4][k / 2 % 2][k % 2] = got.re == (value.re - 1) * (value.re + 1);
-    }
-    if (probe(state, CI_OP_power, true, CI_DTYPE_f64, (CiConst){0, -0.0, 0.0}, 0.5, &got) < 0)
-        return -1;
-    state->roots_of_powers = signbit(got.re);
-    return 0;
-}
-
 int
 cx_ufuncs_init(CxState *state)
 {
@@ -160,7 +67,7 @@ cx_ufuncs_init(CxState *state)
             goto done;
     if (cx_ufunc_loops_init(state) < 0)
         goto done;
-    result = probe_loops(state) < 0 ? -1 : probe_products(state);
+    result = cx_ufuncs_probe(state);
 done:
     Py_XDECREF(numpy);
     return result;
@@ -532,13 +439,17 @@ cx_ufunc_node(CxTracer *tracer, int ufunc, int part, CxArgs *args, const CxResol
     if (op == CI_OP_power && (is_number || ufunc == CX_UFUNC_float_power))
         op = CI_OP_scalar_power;
     else if (op == CI_OP_power && operands[1].traced == NULL)
-        op = cx_short_power(tracer->state, (CiDtype)r->in[0], operands[1].value.re);
+        op = cx_short_power(tracer->state, numpys != CI_OP_none ? numpys : op, (CiDtype)r->in[0],
+                            operands[1].value.re);
     bool is_power =
         op == CI_OP_power && operands[1].traced != NULL && cx_rank(operands[1].traced) == 0;
     if (op == own && numpys != CI_OP_none)
         op = numpys;
     if (computes == CI_KIND_array && hangs_on_layout(tracer->state, op, (CiDtype)r->in[0])) {
         int lies_otherwise = cx_ufunc_lies_otherwise(tracer, args);
+        bool is_of_floats = ci_dtype_class((CiDtype)r->in[0]) == CI_CLASS_float;
+        if (lies_otherwise == 0 && op == CI_OP_numpy_power && is_of_floats && operands[1].traced != NULL && !is_power)
+            lies_otherwise = cx_ufunc_repeats_exponents(tracer, args);
         if (lies_otherwise > 0)
             *reason = CX_OWN_ROUTINE;
         if (lies_otherwise != 0)

@@ -67,10 +67,13 @@ PyObject *cx_ufunc_raise(CxTracer *tracer, int ufunc, CxArgs *args, PyObject *kw
 int cx_is_tagged_op(int ufunc, PyObject *a, PyObject *b);
 PyObject *cx_tagged_op(int ufunc, PyObject *a, PyObject *b);
 
-/* power.c: the operation that NumPy's loop uses if all its elements have this exponent; and a
- * power of an array by one run-time number, where op is the operation for general exponents. */
-CiOp cx_short_power(const CxState *state, CiDtype dtype, double exponent);
+/* power.c: the operation that NumPy's loop uses if all its elements have this exponent, where op is the operation for
+ * general exponents; and a power of an array by one run-time number. */
+CiOp cx_short_power(const CxState *state, CiOp op, CiDtype dtype, double exponent);
 CiNode *cx_power_by_number(CxTracer *tracer, CiOp op, const CxOperand *operands);
+
+/* ufunc_probe.c: sets the flags of the state that say how NumPy rounds. */
+int cx_ufuncs_probe(CxState *state);
 
 /* ufunc_loops.c */
 int cx_ufunc_loops_init(CxState *state);
@@ -78,6 +81,10 @@ int cx_ufunc_loops_init(CxState *state);
  * strides, float16 with gaps, one-operand complex functions into gaps. 1, 0 or -1; guarded if
  * strides are symbolic. */
 int cx_ufunc_lies_otherwise(CxTracer *tracer, const CxArgs *args);
+/* True if several elements of a power may have the same exponent of an array, in the order in which NumPy's iterator
+ * visits them: then its loop may compute them as squares, roots and reciprocals. 1, 0 or -1, guarded. False if no
+ * exponent is used twice, or if all operands are in C order and the exponents vary along the last axis. */
+int cx_ufunc_repeats_exponents(CxTracer *tracer, const CxArgs *args);
 /* True if the default numerics computes the function by other steps than NumPy's, which are faster.
  * The first question about a function may run the test of its vectors. */
 bool cx_ufunc_is_slow(CxState *state, CiOp op, CiDtype dtype);

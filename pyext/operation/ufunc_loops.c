@@ -196,6 +196,36 @@ cx_ufunc_lies_otherwise(CxTracer *t, const CxArgs *args)
                                            : result;
 }
 
+static int
+is_dense(CxTraced *x)
+{
+    return x == NULL || cx_rank(x) == 0 ? 1 : cx_has_dense_steps(x);
+}
+
+int
+cx_ufunc_repeats_exponents(CxTracer *t, const CxArgs *args)
+{
+    CxTraced *y = args->args[1].traced;
+    int missing = args->rank - cx_rank(y), result = 1;
+    bool is_repeated = false;
+
+    for (int k = 0; k < args->rank; k++) {
+        bool is_one = k < missing || cx_sizes(y)[k - missing] == t->one;
+        bool has_step = k < missing || cx_strides(y)[k - missing] != t->zero;
+        is_repeated |= args->sizes[k] != t->one && (is_one || !has_step);
+    }
+    if (!is_repeated)
+        return 0;
+    const CiExpr *inner = cx_sizes(y)[cx_rank(y) - 1];
+    for (int k = 0; k < 2 && result == 1; k++)
+        result = is_dense(args->args[k].traced);
+    if (result == 1)
+        result = is_dense(args->out);
+    if (result == 1)
+        result = cx_size_decide(t, CI_REL_lt, t->one, inner);
+    return result < 0 ? -1 : !result;
+}
+
 /* ---- initialisation ---- */
 
 int

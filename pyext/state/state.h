@@ -76,8 +76,8 @@ typedef struct CxState {
     /* Neither Python's complex numbers nor NumPy's use an FMA when an operator multiplies two, and parts that are
      * NaN stay NaN. */
     bool has_plain_products;
-    /* NumPy's loop of float powers computes roots if all exponents are 0.5. */
-    bool roots_of_powers;
+    /* NumPy's loop of float powers computes squares if all exponents are 2; and roots if they are 0.5, reciprocals if -1. */
+    bool squares_of_powers, roots_of_powers;
     int stance;              /* a CxStance, for the process */
     bool has_stances;        /* some context has had its own stance */
     bool is_exact;           /* config.numerics is "exact": Python decides about calls on devices */

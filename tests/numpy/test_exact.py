@@ -229,6 +229,36 @@ def test_one_exponent_for_all_elements(char, backend):
                     assert_same_bits(power(*args), np.power(*args))
 
 
+EXPONENTS_OF_SEVERAL = {
+    "an array of equal ones": lambda x, e: x ** np.full(x.shape, e),
+    "computed": lambda x, e: x ** (np.zeros_like(x) + e),
+    "one of another dtype": lambda x, e: np.power(x, np.array(e, "f4")),
+    "repeated": lambda x, e: x ** np.broadcast_to(np.array(e, x.dtype), x.shape),
+    "repeated, of another dtype": lambda x, e: x ** np.broadcast_to(np.array(e, "f2"), x.shape),
+    "a column": lambda x, e: x.reshape(3, -1) ** np.full((3, 1), e, x.dtype),
+    "a short column": lambda x, e: x[:30].reshape(3, -1) ** np.full((3, 1), e, x.dtype),
+    "a row": lambda x, e: x.reshape(-1, 3) ** np.full((1, 3), e, x.dtype),
+    "a row, in Fortran order": lambda x, e: x.reshape(3, -1).T ** np.full(3, e, x.dtype),
+    "powers in rows": lambda x, e: x ** np.arange(-1, 4)[:, None],
+    "powers in columns": lambda x, e: x[:, None] ** np.arange(-1.0, 4),
+    "of chosen elements": lambda x, e: x ** np.where(x > 1e9, 3.0, e).astype(x.dtype),
+    "into a row": lambda x, e: np.power(x[:1], np.full(9, e, x.dtype)),
+    "outer": lambda x, e: np.power.outer(x, np.full(3, e, x.dtype)),
+}
+
+
+@pytest.mark.parametrize("backend", ["interp", "c"])
+@pytest.mark.parametrize("form", EXPONENTS_OF_SEVERAL)
+def test_equal_exponents(form, backend):
+    """NumPy's iterator decides if its loop sees one exponent for all elements."""
+    f = EXPONENTS_OF_SEVERAL[form]
+    power = cinductor.compile(lambda x, e: f(x, e), backend=backend)
+    numbers = np.abs(np.random.default_rng(5).standard_normal(9000)) * 100
+    for x in (numbers, numbers.astype("f4")):
+        for exponent in (-1.0, 0.5, 2.0):
+            assert_same_bits(power(x, exponent), f(x, exponent))
+
+
 OF_ONE = [("e", f.__name__) for f in OF_A_HALF] + [(c, n) for n, c in VECTORS if getattr(np, n).nin == 1]
 
 

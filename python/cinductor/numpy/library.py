@@ -121,15 +121,15 @@ def core_shape(ufunc: Any, xs: Sequence[Any]) -> tuple[tuple[Any, ...], tuple[An
     return np.broadcast_shapes(*outer), made
 
 
-def ufunc_call(ufunc: Any, position: int) -> Callable[..., None]:
-    """out[...] = ufunc(*operands), or one of its results"""
+def ufunc_call(ufunc: Any, position: int, dtypes: tuple[np.dtype, ...]) -> Callable[..., None]:
+    """out[...] = ufunc(*operands) by the loop for these dtypes, or one of its results"""
 
     def call(*arrays: Any) -> None:
         *given, out = arrays
         if ufunc.nout == 1:
-            ufunc(*given, out=out)
+            ufunc(*given, out=out, signature=dtypes)
         else:
-            out[...] = ufunc(*given)[position]
+            out[...] = ufunc(*given, signature=dtypes)[position]
 
     return call
 
@@ -146,8 +146,10 @@ def called(t: Any, ufunc: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> A
     refuse(len({o is None for o in outs}) > 1, "an out= for one of two results")
     signature = None if dtype is None else (None,) * ufunc.nin + (np.dtype(dtype),) * ufunc.nout
     dtypes = loop_dtypes(ufunc, args, signature)
+    # NumPy casts arrays itself, because the bits of a power hang on where an exponent comes from.
+    by_numpy = signature is None and ufunc.signature is None
     xs = [
-        a if type(a) is Traced and a.dtype == d else operand(t, a, d)
+        a if type(a) is Traced and (a.dtype == d or by_numpy and a.kind == "array") else operand(t, a, d)
         for a, d in zip(args, dtypes, strict=False)
     ]
     if ufunc.signature is None:
@@ -162,7 +164,7 @@ def called(t: Any, ufunc: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> A
     key = " ".join(d.char for d in dtypes)
     results = []
     for k, (out, made) in enumerate(zip(outs, dtypes[ufunc.nin :], strict=True)):
-        call = ufunc_call(ufunc, k)
+        call = ufunc_call(ufunc, k, dtypes)
         parts = (f"ufunc_{ufunc.__name__}", f"{key} {k}", call, xs, shape, made)
         may_fail = ufunc is np.power and made.kind in "iu"
         value = library(t, may_fail)(*parts, elementwise=ufunc.signature is None)
