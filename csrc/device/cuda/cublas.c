@@ -62,7 +62,7 @@ open_cublas(void)
     };
     CiCublas *cublas = calloc(1, sizeof *cublas);
     void *library = cublas ? open_library() : NULL;
-    if (!library || ci_os_find_functions(library, functions, sizeof functions / sizeof *functions, cublas))
+    if (!library || ci_os_find_functions(library, functions, CI_OS_COUNT(functions), cublas))
         return cublas;
     if (cublas->create(&cublas->handle))
         cublas->handle = NULL;

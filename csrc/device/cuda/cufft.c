@@ -52,7 +52,7 @@ find_symbols(CiCufft *cufft, void *library)
         CUFFT_TABLE
 #undef CUFFT
     };
-    return !ci_os_find_functions(library, functions, sizeof functions / sizeof *functions, cufft);
+    return !ci_os_find_functions(library, functions, CI_OS_COUNT(functions), cufft);
 }
 
 /* The cuFFT state of the GPU, opened on first use; NULL without memory or library. */

@@ -94,7 +94,7 @@ find_symbols(CiCusolver *cusolver, void *library)
         CUSOLVER_TABLE
 #undef CUSOLVER
     };
-    return !ci_os_find_functions(library, functions, sizeof functions / sizeof *functions, cusolver);
+    return !ci_os_find_functions(library, functions, CI_OS_COUNT(functions), cusolver);
 }
 
 bool

@@ -37,7 +37,7 @@ ci_cuda_driver_open(CiCudaDriver *driver, char *out, size_t capacity)
         snprintf(out, capacity, "no CUDA driver: %s", dlerror());
         return out;
     }
-    const char *missing = ci_os_find_functions(library, functions, sizeof functions / sizeof *functions, driver);
+    const char *missing = ci_os_find_functions(library, functions, CI_OS_COUNT(functions), driver);
     if (missing) {
         snprintf(out, capacity, "the CUDA driver is too old: no %s", missing);
         return out;

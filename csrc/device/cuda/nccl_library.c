@@ -22,7 +22,7 @@ ci_nccl_load(void)
     void *library = nccl ? ci_cuda_open_library(names, 1, "CINDUCTOR_NCCL") : NULL;
     if (!library)
         return nccl;
-    nccl->is_found = !ci_os_find_functions(library, functions, sizeof functions / sizeof *functions, nccl);
+    nccl->is_found = !ci_os_find_functions(library, functions, CI_OS_COUNT(functions), nccl);
     return nccl;
 }
 

@@ -109,7 +109,7 @@ open_nvrtc(Nvrtc *nvrtc, const char *where, char *out, size_t capacity)
                  where ? where : "", where && *where ? ", " : "");
         return out;
     }
-    const char *missing = ci_os_find_functions(library, functions, sizeof functions / sizeof *functions, nvrtc);
+    const char *missing = ci_os_find_functions(library, functions, CI_OS_COUNT(functions), nvrtc);
     if (missing) {
         snprintf(out, capacity, "NVRTC is too old: no %s", missing);
         return out;
