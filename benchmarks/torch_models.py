@@ -1,7 +1,7 @@
 """Times the models of tests/torch/models.py under eager, Inductor and cinductor: seconds to compile, microseconds of a call and of
 a training step. Writes torch.json (the history of all runs), torch.md (the table of the last one) and torch.svg (its plot).
 
-    python benchmarks/torch_models.py [--models mlp,lstm] [--backends eager,cinductor] [--device cuda] [--out FOLDER] [--seconds N] [--compile]
+    python benchmarks/torch_models.py [--models mlp,lstm] [--backends eager,cinductor] [--device cuda] [--out FOLDER] [--seconds N] [--compile] [--busy]
 
 Each model has a process, in which calls are timed in turns: a short run of each backend, several times, and the median of the runs
 counts. Nothing is compiled meanwhile; with --jobs, that many processes compile before the first call is timed. With
@@ -11,6 +11,9 @@ first has left. `own` is the time in cinductor itself. Dynamo is imported before
 On a CUDA device the calls of a run are queued one after another. A run ends when the device has done the last, so its time is what the
 slower of host and device takes for a call. `large` models have products that keep the device busy; mlp8, resnet8, unet8 and so on are the
 models with eight times as many features and larger arguments.
+
+On a machine that others use, --busy compares neighbours: single calls of the backends follow each other, in processor time, and the
+ratio of two backends is the median of the ratios of such neighbours.
 """
 
 from __future__ import annotations
@@ -122,11 +125,7 @@ def in_turns(name: str, backends: list[str], device: str, rounds: int = ROUNDS) 
     register()
     run_of = run_on_device if torch.device(device).type == "cuda" else run_on_host
     timed = {backend: calls(name, backend, device) for backend in backends}
-    for call in (call for kinds in timed.values() for call in kinds.values()):
-        for _ in range(WARM):
-            call()
-    print(READY, flush=True)
-    sys.stdin.readline()
+    prepare(timed)
     times: dict[tuple[str, str], list[float]] = {}
     for _ in range(rounds):
         for backend, kinds in timed.items():
@@ -136,6 +135,36 @@ def in_turns(name: str, backends: list[str], device: str, rounds: int = ROUNDS) 
     for (backend, kind), each in times.items():
         found[backend][f"{kind} us"] = statistics.median(each)
     return found
+
+
+def in_pairs(name: str, backends: list[str], device: str, rounds: int = ROUNDS) -> dict[str, dict[str, float]]:
+    """Per backend the median processor time of each call, for cinductor also the median ratio of a peer's calls to its own."""
+    register()
+    timed = {backend: calls(name, backend, device) for backend in backends}
+    found: dict[str, dict[str, float]] = {backend: {} for backend in backends}
+    prepare(timed)
+    for kind in timed[backends[0]]:
+        times: dict[str, list[float]] = {backend: [] for backend in backends}
+        until = time.process_time() + rounds * len(backends)
+        while time.process_time() < until:
+            for backend in backends:
+                start = time.process_time()
+                timed[backend][kind]()
+                times[backend].append(time.process_time() - start)
+        for backend, each in times.items():
+            found[backend][f"{kind} us"] = statistics.median(each) * 1e6
+            if "cinductor" in times and backend != "cinductor":
+                found["cinductor"][f"{kind} us of {backend}"] = statistics.median(b / a for a, b in zip(times["cinductor"], each))
+    return found
+
+
+def prepare(timed: dict[str, dict[str, object]]) -> None:
+    """Compile all calls, and wait for a line of the standard input."""
+    for call in (call for kinds in timed.values() for call in kinds.values()):
+        for _ in range(WARM):
+            call()
+    print(READY, flush=True)
+    sys.stdin.readline()
 
 
 def run_on_device(call) -> float:
@@ -240,6 +269,8 @@ def compile_times(name: str, backend: str, device: str) -> dict[str, float]:
 
 def ratio(row: dict[str, dict[str, float]], kind: str, peer: str) -> float | None:
     """The peer's time divided by cinductor's: above 1, cinductor is faster."""
+    if found := row.get("cinductor", {}).get(f"{kind} of {peer}"):
+        return found
     ours, theirs = row.get("cinductor", {}).get(kind), row.get(peer, {}).get(kind)
     return theirs / ours if ours and theirs else None
 
@@ -325,10 +356,12 @@ def main() -> None:
     parser.add_argument("--calls", nargs=2, help=argparse.SUPPRESS)
     parser.add_argument("--rounds", type=int, default=ROUNDS, help="runs of each call")
     parser.add_argument("--jobs", type=int, default=0, help="processes that compile at the same time, before anything is timed")
+    parser.add_argument("--busy", action="store_true", help="processor time, and ratios of neighbouring calls")
     parser.add_argument("--first", nargs=2, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.calls:
-        print(json.dumps(in_turns(given.calls[0], given.calls[1].split(","), given.device, given.rounds)))
+        measure = in_pairs if given.busy else in_turns
+        print(json.dumps(measure(given.calls[0], given.calls[1].split(","), given.device, given.rounds)))
         return
     if given.first:
         print(json.dumps(first_calls(*given.first, given.device)))
@@ -338,7 +371,7 @@ def main() -> None:
     history = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
     history.append(run := new_run(given.backends.split(","), given.device))
     names = given.models.split(",")
-    words = (given.backends, "--device", given.device, "--rounds", str(given.rounds))
+    words = [given.backends, "--device", given.device, "--rounds", str(given.rounds), *["--busy"] * given.busy]
     prepared: dict[str, Process] = {}
     if given.jobs:
         with ThreadPoolExecutor(given.jobs) as pool:

@@ -243,6 +243,27 @@ copy_let(Copier *c, const CiStmt *stmt)
     }
 }
 
+static bool
+can_combine(const Copier *c, const CiStmt *store)
+{
+    const CiMachine *machine = c->b->machine;
+    CiDtype dtype = store->at.memory->dtype;
+    return machine->why_not_vector && ci_lanes_have_own_elements(c->b->sym, &c->varying, store) &&
+           !machine->why_not_vector(c->b->ctx, store->op, dtype, dtype);
+}
+
+/* The value that a store in lanes leaves: combined with the loaded elements if each lane has its own. */
+static int
+combined_value(Copier *c, const CiStmt *stmt, const CiExpr *index, int value)
+{
+    CiMemory *memory = memory_of(c, stmt->at.memory);
+    int args[] = {ci_build_load(c->b, memory, index, c->at->lanes), value};
+    c->b->to->last->live = c->at->live;
+    int made = ci_build_let(c->b, ci_type_of(memory->dtype, c->at->lanes), stmt->op, 2, args);
+    c->b->to->last->live = c->at->live;
+    return made;
+}
+
 /* A store of what varies, or where it varies, has lanes; one that combines has them always. */
 static void
 copy_store(Copier *c, const CiStmt *stmt)
@@ -252,10 +273,13 @@ copy_store(Copier *c, const CiStmt *stmt)
     bool is_wide = is_vector(c) && (ci_stmt_uses_varying(&c->varying, stmt) || memory->lanes > 1 ||
                                     stmt->op != CI_OP_none);
     int value = operand(c, stmt->args[0], is_wide);
+    bool is_own = is_wide && stmt->op != CI_OP_none && can_combine(c, stmt);
+    if (is_own)
+        value = combined_value(c, stmt, index, value);
     ci_build_store(c->b, memory, index, value);
     CiStmt *made = c->b->to->last;
     copy_access(c, made, stmt, index, stride, is_wide);
-    made->op = stmt->op;
+    made->op = is_own ? CI_OP_none : stmt->op;
     made->is_in_order = stmt->is_in_order;
     made->live = is_wide ? c->at->live : substitute(c, stmt->live);
     if (is_wide && memory != stmt->at.memory) /* of the lanes' own: what others hold is theirs */

@@ -7,7 +7,7 @@
 typedef struct Survey {
     const CiBuild *b;
     const CiExpr *lane_var;
-    const bool *varies;
+    CiVarying varying;
     CiMap *owned; /* memory that the body allocates: each lane has its own */
     int widest;   /* bytes of a value that varies, or of elements that are stored */
     bool has_math, has_scratch, has_loop;
@@ -34,7 +34,7 @@ look_at_let(Survey *s, const CiStmt *let)
     CiDtype operand =
         let->nargs ? proc->types[let->args[let->op == CI_OP_where]].dtype : let->type.dtype;
     s->has_math |= ci_op_kind(let->op) == CI_OPKIND_math;
-    if (!s->varies[let->value])
+    if (!s->varying.values[let->value])
         return;
     s->widest = size > s->widest ? size : s->widest;
     const char *why = s->b->machine->why_not_vector(s->b->ctx, let->op, operand, let->type.dtype);
@@ -45,11 +45,18 @@ look_at_let(Survey *s, const CiStmt *let)
         s->why = "data say where elements lie";
 }
 
-/* Records the widest element that is stored. A store of the same value in all lanes does not count. */
+/* Records the widest element that is stored. A store of the same value in all lanes does not count.
+ * A store that combines becomes a load, the operation and a store if each lane has its own element. */
 static void
 look_at_store(Survey *s, const CiStmt *store)
 {
-    int size = (int)ci_dtype_size(ci_dtype_compute(store->at.memory->dtype));
+    CiDtype dtype = store->at.memory->dtype;
+    int size = (int)ci_dtype_size(ci_dtype_compute(dtype));
+    const char *why = store->op == CI_OP_none ? NULL
+                      : ci_lanes_have_own_elements(s->b->sym, &s->varying, store)
+                          ? s->b->machine->why_not_vector(s->b->ctx, store->op, dtype, dtype)
+                          : "lanes come one after another";
+    s->why = why ? why : s->why;
     look_at_access(s, &store->at);
     if (ci_expr_depends_on(store->at.index, s->lane_var))
         s->widest = size > s->widest ? size : s->widest;
@@ -71,7 +78,7 @@ look(void *arg, const CiStmt *stmt)
     bool is_packed = stmt->kind == CI_STMT_call && s->b->machine->has_pack &&
                      s->b->machine->has_pack(stmt->at.memory->dtype);
     bool is_shared = stmt->cell && !is_packed && !ci_map_find(s->owned, CI_KEY(stmt->cell));
-    if (is_shared || (stmt->kind == CI_STMT_store && stmt->op != CI_OP_none))
+    if (is_shared)
         s->why = "lanes come one after another";
 }
 
@@ -81,7 +88,7 @@ ci_choose_lanes(const CiBuild *b, const CiStmts *body,
 {
     Survey s = {.b = b, .lane_var = lane_var, .owned = ci_map_new(b->ctx)};
     s.has_loop = ci_stmts_have(body, ci_stmt_is_loop);
-    s.varies = ci_vary(b->ctx, b->proc, body, lane_var).values;
+    s.varying = ci_vary(b->ctx, b->proc, body, lane_var);
     ci_stmts_visit(body, look, &s);
     int64_t most = s.has_scratch ? b->machine->tiled_lanes : b->machine->lanes;
     if (ci_why_not_lanes(b->ctx, b->proc, body, lane_var))

@@ -98,6 +98,15 @@ ci_vary(CiContext *ctx, const CiProc *proc, const CiStmts *body, const CiExpr *l
     return v;
 }
 
+bool
+ci_lanes_have_own_elements(CiSym *sym, const CiVarying *v, const CiStmt *store)
+{
+    const CiExpr *coef, *rest;
+    return !store->is_atomic && v->lane_var && ci_expr_depends_on(store->at.index, v->lane_var) &&
+           ci_expr_split_linear(sym, store->at.index, v->lane_var, &coef, &rest) &&
+           ci_expr_equals_const(coef, 1) && !ci_index_varies(v, rest);
+}
+
 typedef struct Question {
     CiVarying varying;
     const char *why;

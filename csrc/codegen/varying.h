@@ -18,6 +18,8 @@ CiVarying ci_vary(CiContext *ctx, const CiProc *proc, const CiStmts *body, const
 bool ci_index_varies(const CiVarying *v, const CiExpr *e);
 /* An operand of it varies, or where it is. */
 bool ci_stmt_uses_varying(const CiVarying *v, const CiStmt *stmt);
+/* True if the elements that a store combines with are contiguous along the lanes, none of them in two lanes. */
+bool ci_lanes_have_own_elements(CiSym *sym, const CiVarying *v, const CiStmt *store);
 /* True if the statement has a different effect in each lane. */
 bool ci_stmt_varies(const CiVarying *v, const CiStmt *stmt);
 /* NULL when the body can run in lanes of that variable, else the reason. */

@@ -3,14 +3,35 @@
  * A value is realized if its kind requires memory (reductions, scans, library calls, writes,
  * results). It is also realized if it is expensive and several realized values read it (or one
  * reads each element many times), or if inlining it would make a body longer than the limit. All
- * other values are inlined by their readers.
+ * other values are inlined by their readers. A gather of more than a few elements counts as reading
+ * each element many times.
  *
  * needs: a valid graph without composites. keeps: the graph, except ids and the names of
  * inductions. */
 #include "lower/lowering.h"
 
+#include "analysis/choices.h"
+
+static const CiExpr *
+count_elements(CiLowering *low, const CiNode *node)
+{
+    const CiExpr *count = ci_expr_const(low->sym, 1);
+    for (int k = 0; k < node->rank; k++)
+        count = ci_expr_mul(low->sym, count, node->sizes[k]);
+    return count;
+}
+
+/* True if a gather certainly reads few of the array's elements. */
 static bool
-repeats_elements(const CiNode *user, const CiNode *operand)
+reads_few(CiLowering *low, const CiNode *gather, const CiNode *array)
+{
+    const CiExpr *factor = ci_expr_const(low->sym, CI_CHOOSE(low, gathered_part)),
+                 *reads = ci_expr_mul(low->sym, count_elements(low, gather), factor);
+    return ci_sym_known_le(low->sym, reads, count_elements(low, array));
+}
+
+static bool
+repeats_elements(CiLowering *low, const CiNode *user, const CiNode *operand)
 {
     if (user->op == CI_OP_assign || user->op == CI_OP_compress ||
         ci_op_kind(user->op) == CI_OPKIND_extern)
@@ -20,7 +41,8 @@ repeats_elements(const CiNode *user, const CiNode *operand)
     if (user->op == CI_OP_window || user->op == CI_OP_product)
         return true;
     if (user->op == CI_OP_gather)
-        return operand == user->args[0] || user->rank > operand->rank;
+        return operand == user->args[0] ? !reads_few(low, user, operand)
+                                        : user->rank > operand->rank;
     if (ci_op_kind(user->op) == CI_OPKIND_reduce || ci_op_kind(user->op) == CI_OPKIND_argreduce)
         return false;
     for (int k = 1; k <= user->rank; k++) {
@@ -74,7 +96,7 @@ find_reader(CiLowering *low, CiNode *node)
             continue;
         bool is_inlined = ci_lowering_is_lazy(user) && !through->is_wanted;
         CiNode *reader = is_inlined ? through->reader : user;
-        if ((is_inlined && through->has_several_readers) || repeats_elements(user, node) ||
+        if ((is_inlined && through->has_several_readers) || repeats_elements(low, user, node) ||
             (state->reader && reader && state->reader != reader))
             state->has_several_readers = true;
         if (reader)

@@ -65,7 +65,7 @@ def test_small_pieces_change_no_bit(backend):
 
     for n in (1, 3):
         names = ["far_elements", "prefetch_bytes", "strip_bytes", "least_strip", "unrolled_leaves", "kept_leaves"]
-        names += ["frame_border", "repeated_ops", "packed_bytes", "repeated_scalars", "composed_ops", "composed_distance", "kernel_operations", "narrow_operations"]
+        names += ["frame_border", "repeated_ops", "packed_bytes", "repeated_scalars", "gathered_part", "composed_ops", "composed_distance", "kernel_operations", "narrow_operations"]
         choices = ", ".join([f"{name}={n}" for name in names] + [f"turned_jam={n // 2 + 1}, margin_jam={n // 2 + 1}"])
         compiled = compile(lambda x: many(x), backend=backend, options={"choices": choices, "numerics": "exact"})
         for got, want in zip(compiled(x), many(x), strict=True):

@@ -92,6 +92,26 @@ def test_gather_in_a_body(way):
     same(got[1], rows[i][i])
 
 
+def test_gather_of_few(way):
+    """Of an expensive array, a gather that reads a few elements computes these alone, and one that reads many the array."""
+    rng = np.random.default_rng(7)
+    a, i, j, k = rng.random((300, 10)), rng.integers(0, 10, 300), rng.integers(0, 300, (2, 9)), rng.integers(0, 300, 900)
+    text = """graph f(in0: f64[300,10], in1: i64[300], in2: i64[2,9], in3: i64[900]) {
+      %0: f64[300,10] = sqrt(in0)
+      %1: i64[300] = iota(axis=0)
+      %2: f64[300] = gather(%0, %1, in1, axes=[0, 1])
+      %3: f64[300,10] = divide(in0, in0)
+      %4: f64[2,9,10] = gather(%3, in2, axes=[0])
+      %5: f64[300,10] = divide(%0, in0)
+      %6: f64[900,10] = gather(%5, in3, axes=[0])
+      return %2, %4, %6
+    }"""
+    got = way.run(text, [a, i, j, k])
+    same(got[0], np.sqrt(a)[np.arange(300), i])
+    same(got[1], (a / a)[j])
+    same(got[2], (np.sqrt(a) / a)[k])
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_scatter(way, dtype):
     """Of several values for one element, the last one stays."""
@@ -114,20 +134,20 @@ def test_scatter(way, dtype):
     for op in ("add", "subtract", "multiply", "maximum")
     if d != "bool" and not (d.startswith("c") and op == "maximum")  # these are not defined
 ])
-@pytest.mark.parametrize("n", [1, 1000])
-def test_scatter_combines(way, dtype, op, n):
+@pytest.mark.parametrize("n, row", [(1, ()), (1000, ()), (50, (19,))])
+def test_scatter_combines(way, dtype, op, n, row):
+    """The elements of a row are combined in vectors, the rows in order."""
     rng = np.random.default_rng(5)
-    a = values(rng, dtype, 16)
+    n = min(n, 4) if op == "multiply" else n
+    a = values(rng, dtype, (16, *row))
     index = rng.integers(0, 16, n)
-    v = values(rng, dtype, n) % 3 if not dtype.startswith("c") else values(rng, dtype, n)
-    text = f"""graph f(in0: {dtype}[16], in1: i64[{n}], in2: {dtype}[{n}]) {{
-      %0: {dtype}[16] = scatter(in0, in0, in2, in1, axes=[0], combine={op})
+    v = values(rng, dtype, (n, *row))
+    v = v if dtype.startswith("c") else v % 3
+    text = f"""graph f(in0: {dtype}[{sizes(a)}], in1: i64[{n}], in2: {dtype}[{sizes(v)}]) {{
+      %0: {dtype}[{sizes(a)}] = scatter(in0, in0, in2, in1, axes=[0], combine={op})
       return %0
     }}"""
     expected = a.copy()
-    if op == "multiply":
-        v, index = v[:4], index[:4]
-        text = text.replace(f"[{n}]", f"[{len(v)}]")
     getattr(np, op).at(expected, index, v)
     got = way.run(text, [a, index, v])[0]
     if dtype.startswith("c") and op == "multiply":

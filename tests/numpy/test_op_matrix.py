@@ -115,13 +115,14 @@ def assert_within_ulp(got, want, reference, limit, what):
 
 def operands_of(ufunc, every=1):
     """Operands for each loop: always the contiguous ones, and every `every`-th of the other layouts. The choice
-    depends on the loop and on the length of the ufunc's name, so each dtype occurs in each layout for some ufunc.
+    depends on the loop and on the ufunc's position among those of its loops, so each dtype occurs in each layout for some ufunc.
     """
+    of_these = [f for f in ELEMENTWISE if loops(f)[:1] == loops(ufunc)[:1]]
     return [
         (chars, group)
         for k, chars in enumerate(loops(ufunc))
         for layout, group in enumerate(pairs(chars))
-        if layout == 0 or (layout + k + len(ufunc.__name__)) % every == 0
+        if layout == 0 or (layout + k + of_these.index(ufunc)) % every == 0
     ]
 
 
