@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "analysis/templates.h"
 #include "api/alternatives.h"
 #include "api/from_text.h"
 #include "base/os.h"

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "analysis/templates.h"
 #include "base/text.h"
 
 static const char *

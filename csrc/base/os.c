@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "base/os.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -203,6 +204,18 @@ ci_os_find_program(const char *name, char *out, size_t capacity)
         path += width;
     }
     return ENOENT;
+}
+
+const char *
+ci_os_find_functions(void *library, const CiOsFunction *functions, size_t count, void *out)
+{
+    for (size_t k = 0; k < count; k++) {
+        void *symbol = dlsym(library, functions[k].name);
+        if (!symbol)
+            return functions[k].name;
+        memcpy((char *)out + functions[k].offset, &symbol, sizeof symbol);
+    }
+    return NULL;
 }
 
 int64_t

@@ -24,6 +24,14 @@ int ci_os_make_directories(const char *path); /* each new one 0700 */
 int ci_os_resolve(const char *path, char *out, size_t capacity);
 /* Looks a program up in PATH, or takes a path; 0 and its absolute path, or an error. */
 int ci_os_find_program(const char *name, char *out, size_t capacity);
+/* Functions of a library that dlopen returned: names, and where pointers to them go in a struct. */
+typedef struct CiOsFunction {
+    const char *name;
+    size_t offset;
+} CiOsFunction;
+#define CI_OS_COUNT(functions) (sizeof(functions) / sizeof *(functions))
+/* Stores the pointers in the struct at `out`. Returns NULL, or the name that the library lacks. */
+const char *ci_os_find_functions(void *library, const CiOsFunction *functions, size_t count, void *out);
 int64_t ci_os_time_ns(void); /* monotonic */
 /* Tells the process that made it from those that fork makes of it. */
 typedef struct CiOsMark CiOsMark;

@@ -134,21 +134,17 @@ add_near(CiBlocks *s, const CiExpr *first, const CiExpr *count)
 {
     CiBuild *b = &s->r.b;
     CiRegisterRow near = {.count = s->near, .lanes = s->lanes};
-    const CiExpr *to[CI_MAX_FOLD_AXES],
-        *together = ci_blocks_number(s, (int64_t)s->near * s->threads);
-    CiStmt *rounds =
-        ci_build_for(b, "r", ci_expr_floordiv(b->sym, count, together), CI_RUN_serial);
-    CiStmts *outside = ci_build_enter(b, &rounds->body);
-    const CiExpr *group = ci_expr_add(b->sym, ci_expr_mul(b->sym, rounds->vars[0], together),
-                                      ci_expr_add(b->sym, first, s->thread));
+    const CiExpr *to[CI_MAX_FOLD_AXES];
+    CiGroups rounds = ci_build_groups(b, "r", count, (int64_t)s->near * s->threads);
+    const CiExpr *group = ci_expr_add(b->sym, rounds.first, ci_expr_add(b->sym, first, s->thread));
     for (int k = 0; k < s->near; k++) {
         const CiExpr *later = ci_blocks_number(s, (int64_t)k * s->threads);
         ci_domain_decode(b, &s->domain, ci_expr_add(b->sym, group, later), s->lanes, to);
         near.lifted[k] = lift_at(s, to, s->lanes);
     }
     ci_reduce_registers(&s->r, &near, ci_blocks_number(s, 0));
-    ci_build_leave(b, outside);
-    return ci_expr_mul(b->sym, rounds->extents[0], together);
+    ci_build_leave(b, rounds.outside);
+    return rounds.done;
 }
 
 /* Whole groups of neighbours. */

@@ -203,18 +203,16 @@ add_near(Columns *c, const CiStmt *stmt, const CiExpr *rounds, const CiExpr *mem
          const CiExpr *const *here)
 {
     CiBuild *b = &c->r.b;
-    const CiExpr *to[CI_MAX_FOLD_AXES], *together = number_of(c, CI_CHOOSE(b, column_rows));
+    const CiExpr *to[CI_MAX_FOLD_AXES];
     CiRegisterRow near = {.count = (int)CI_CHOOSE(b, column_rows), .lanes = 1};
-    CiStmt *loop = ci_build_for(b, "r", ci_expr_floordiv(b->sym, rounds, together), CI_RUN_serial);
-    CiStmts *outside = ci_build_enter(b, &loop->body);
-    const CiExpr *first = ci_expr_mul(b->sym, loop->vars[0], together);
+    CiGroups groups = ci_build_groups(b, "r", rounds, near.count);
     for (int k = 0; k < near.count; k++) {
-        decode_round(c, stmt, ci_expr_add(b->sym, first, number_of(c, k)), member, here, to);
+        decode_round(c, stmt, ci_expr_add(b->sym, groups.first, number_of(c, k)), member, here, to);
         near.lifted[k] = add_at(c, &c->domain.body, &c->domain, to, 1);
     }
     ci_reduce_registers(&c->r, &near, number_of(c, 0));
-    ci_build_leave(b, outside);
-    return ci_expr_mul(b->sym, loop->extents[0], together);
+    ci_build_leave(b, groups.outside);
+    return groups.done;
 }
 
 static bool

@@ -522,6 +522,22 @@ ci_build_trip(CiBuild *b, const CiStmts *body, const CiExpr *var, const CiExpr *
     return ci_build_at(b, body, &trip);
 }
 
+CiGroups
+ci_build_groups(CiBuild *b, const char *stem, const CiExpr *count, int64_t size)
+{
+    const CiExpr *width = ci_expr_const(b->sym, size), *groups = ci_expr_floordiv(b->sym, count, width);
+    CiStmt *loop = ci_build_for(b, stem, groups, CI_RUN_serial);
+    return (CiGroups){ci_expr_mul(b->sym, loop->vars[0], width), ci_expr_mul(b->sym, groups, width),
+                      ci_build_enter(b, &loop->body)};
+}
+
+CiGroups
+ci_build_left(CiBuild *b, const char *stem, const CiExpr *count, const CiExpr *done)
+{
+    CiStmt *loop = ci_build_for(b, stem, ci_expr_sub(b->sym, count, done), CI_RUN_serial);
+    return (CiGroups){ci_expr_add(b->sym, done, loop->vars[0]), count, ci_build_enter(b, &loop->body)};
+}
+
 CiStmt *
 ci_build_run_together(CiBuild *b, CiStmt *points, CiRunMode run)
 {

@@ -20,6 +20,14 @@ typedef struct CiAt {
 const int *ci_build_at(CiBuild *b, const CiStmts *body, const CiAt *at);
 /* One iteration of a loop, with its variable replaced by `at`. */
 const int *ci_build_trip(CiBuild *b, const CiStmts *body, const CiExpr *var, const CiExpr *at);
+/* Loops over `count` iterations in groups of `size`, with the body entered: `first` is the number of
+ * the first iteration of a group, `done` that of all groups. And over those that are left. */
+typedef struct CiGroups {
+    const CiExpr *first, *done;
+    CiStmts *outside;
+} CiGroups;
+CiGroups ci_build_groups(CiBuild *b, const char *stem, const CiExpr *count, int64_t size);
+CiGroups ci_build_left(CiBuild *b, const char *stem, const CiExpr *count, const CiExpr *done);
 /* transpose.c: as many vectors as each has lanes; lane l of vector k becomes lane k of vector l. */
 #define CI_TURN_LANES 16
 void ci_build_turn(CiBuild *b, CiType type, int *values);

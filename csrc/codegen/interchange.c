@@ -216,24 +216,16 @@ static void
 add_rows(Interchange *x, const CiStmt *down)
 {
     CiBuild *b = &x->b;
-    CiSym *sym = b->sym;
-    CiStmts *outside = b->to;
     int count = (int)CI_CHOOSE(b, turned_jam);
-    const CiExpr *rows = ci_expr_const(sym, count),
-                 **trips = CI_NEW_ARRAY(b->ctx, const CiExpr *, count),
-                 *groups = ci_expr_floordiv(sym, down->extents[0], rows),
-                 *done = ci_expr_mul(sym, groups, rows);
-    CiStmt *group = ci_build_for(b, "g", groups, CI_RUN_serial);
-    ci_build_enter(b, &group->body);
+    const CiExpr **trips = CI_NEW_ARRAY(b->ctx, const CiExpr *, count);
+    CiGroups groups = ci_build_groups(b, "g", down->extents[0], count);
     for (int k = 0; k < count; k++)
-        trips[k] = ci_expr_add(sym, ci_expr_mul(sym, group->vars[0], rows), ci_expr_const(sym, k));
+        trips[k] = ci_expr_add(b->sym, groups.first, ci_expr_const(b->sym, k));
     add_lanes(x, &down->body, down->vars[0], trips, count);
-    ci_build_enter(b, outside);
-    CiStmt *rest = ci_build_for(b, "q", ci_expr_sub(sym, down->extents[0], done), CI_RUN_serial);
-    ci_build_enter(b, &rest->body);
-    trips[0] = ci_expr_add(sym, done, rest->vars[0]);
-    add_lanes(x, &down->body, down->vars[0], trips, 1);
-    ci_build_leave(b, outside);
+    ci_build_leave(b, groups.outside);
+    CiGroups left = ci_build_left(b, "q", down->extents[0], groups.done);
+    add_lanes(x, &down->body, down->vars[0], &left.first, 1);
+    ci_build_leave(b, left.outside);
 }
 
 static bool

@@ -12,8 +12,6 @@
 #include "codegen/instantiate.h"
 #include "codegen/codegen.h"
 
-/* Rows: more of them, a power of two apart in memory, would drive each other out of near cache. */
-
 /* ---- what has this form ---- */
 
 static bool
@@ -55,25 +53,19 @@ static void
 jam(CiBuild *b, CiStmt *rows)
 {
     CiSym *sym = b->sym;
-    const CiExpr *first = rows->vars[0], *few = ci_expr_const(sym, CI_CHOOSE(b, scanned_rows));
+    const CiExpr *first = rows->vars[0];
+    int few = (int)CI_CHOOSE(b, scanned_rows);
     CiStmts body = rows->body;
     rows->body = (CiStmts){0};
     rows->runs = ci_expr_index(sym, ci_build_name(b, "m"),
                                ci_expr_add(sym, rows->extents[0], ci_expr_const(sym, 1)));
     CiStmts *outside = ci_build_enter(b, &rows->body);
-    CiStmts *inside = b->to;
-    const CiExpr *groups = ci_expr_floordiv(sym, rows->runs, few),
-                 *done = ci_expr_mul(sym, groups, few);
-    CiStmt *group = ci_build_for(b, "g", groups, CI_RUN_serial);
-    ci_build_enter(b, &group->body);
-    const CiExpr *at = ci_expr_add(sym, first, ci_expr_mul(sym, group->vars[0], few));
-    CiAt together = {1, &first, &at, first, 1, NULL, (int)few->value};
-    ci_build_at(b, &body, &together);
-    ci_build_enter(b, inside);
-    CiStmt *rest = ci_build_for(b, "q", ci_expr_sub(sym, rows->runs, done), CI_RUN_serial);
-    ci_build_enter(b, &rest->body);
-    ci_build_trip(b, &body, first,
-                  ci_expr_add(sym, first, ci_expr_add(sym, done, rest->vars[0])));
+    CiGroups groups = ci_build_groups(b, "g", rows->runs, few);
+    const CiExpr *at = ci_expr_add(sym, first, groups.first);
+    ci_build_at(b, &body, &(CiAt){1, &first, &at, first, 1, NULL, few});
+    ci_build_leave(b, groups.outside);
+    CiGroups left = ci_build_left(b, "q", rows->runs, groups.done);
+    ci_build_trip(b, &body, first, ci_expr_add(sym, first, left.first));
     ci_build_leave(b, outside);
 }
 

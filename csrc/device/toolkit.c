@@ -95,4 +95,5 @@ const CiToolkit ci_toolkit = {.abi = CI_DEVICE_ABI,
                               .conditions = ci_c_conditions,
                               .print_alloc = ci_c_print_alloc,
                               .gpu_machine = ci_gpu_fill_machine,
-                              .gpu_compiler = ci_gpu_compiler};
+                              .gpu_compiler = ci_gpu_compiler,
+                              .uses = ci_emit_uses};

@@ -46,6 +46,8 @@ typedef struct CiToolkit {
      * vendor. */
     void (*gpu_machine)(CiMachine *machine, const CiGpuDialect *dialect);
     CiCompiler (*gpu_compiler)(const CiGpuVendor *vendor);
+    /* True if the printed procs use a name, such as ci_shuffle: for `helpers` of a dialect. */
+    bool (*uses)(CiEmitter *emitter, const char *name);
 } CiToolkit;
 
 extern const CiToolkit ci_toolkit;

@@ -13,8 +13,8 @@ ci_place_name(CiPlace place)
 
 const char *const ci_template_names[CI_TEMPLATE_COUNT] = {
     "",
-#define TEMPLATE(name) #name,
-#include "ir/kernel.def"
+#define TEMPLATE(kind, cpu, gpu) #kind,
+#include "ir/templates.def"
 };
 
 static bool
@@ -51,8 +51,8 @@ ci_kernel_runs(const CiKernel *kernel)
     return false;
 }
 
-static const CiExpr *
-points_of(CiSym *sym, const CiKernel *kernel)
+const CiExpr *
+ci_kernel_points(CiSym *sym, const CiKernel *kernel)
 {
     const CiExpr *points = ci_expr_const(sym, 1);
     for (int k = 0; k < kernel->nouter; k++) {
@@ -66,19 +66,8 @@ points_of(CiSym *sym, const CiKernel *kernel)
 const CiExpr *
 ci_kernel_units(CiSym *sym, const CiKernel *kernel)
 {
-    const CiExpr *points = points_of(sym, kernel), *parts = ci_kernel_parts(sym, kernel);
+    const CiExpr *points = ci_kernel_points(sym, kernel), *parts = ci_kernel_parts(sym, kernel);
     return parts ? ci_expr_mul(sym, points, parts) : points;
-}
-
-const CiExpr *
-ci_kernel_finish_units(CiSym *sym, const CiKernel *kernel)
-{
-    CiMargins margins;
-    if (!ci_kernel_is_split(kernel) || kernel->is_chained)
-        return NULL;
-    if (kernel->kind == CI_TEMPLATE_margins && !ci_kernel_why_no_margins(kernel, &margins))
-        return ci_expr_ceildiv(sym, margins.height, ci_expr_const(sym, CI_MARGINS_ROWS));
-    return ci_kernel_runs(kernel) ? ci_kernel_units(sym, kernel) : points_of(sym, kernel);
 }
 
 void

@@ -109,10 +109,19 @@ typedef enum CiPlace {
 #include "ir/kernel.def"
 } CiPlace;
 
+/* Elements of a head of an attention template, at most. */
+#define CI_ATTENTION_SIZE 256
+/* A head may have that size; an unknown one is taken for small where the factors are not narrow. */
+static inline bool
+ci_attention_has_size(const CiExpr *size, bool is_wide)
+{
+    return (is_wide && size->kind != CI_EXPR_const) || size->high <= CI_ATTENTION_SIZE;
+}
+
 typedef enum CiTemplate {
     CI_TEMPLATE_none,
-#define TEMPLATE(name) CI_TEMPLATE_##name,
-#include "ir/kernel.def"
+#define TEMPLATE(kind, cpu, gpu) CI_TEMPLATE_##kind,
+#include "ir/templates.def"
     CI_TEMPLATE_COUNT
 } CiTemplate;
 
@@ -226,51 +235,6 @@ typedef struct CiKernels {
 const char *ci_place_name(CiPlace place);
 extern const char *const ci_template_names[CI_TEMPLATE_COUNT]; /* "" of none */
 
-/* The parts of a product. */
-typedef struct CiProduct {
-    const CiNest *nest;
-    int row, column;      /* outer axes; the column is the last one */
-    int left, right;      /* factors in the body: of the row and the step, of the column and it */
-    const CiExpr *length; /* steps */
-} CiProduct;
-/* Rows of a tile of registers, at most: each has an address in another register. */
-#define CI_PRODUCT_ROWS 8
-/* A nest that adds up products is among its own. */
-bool ci_kernel_has_product(const CiKernel *kernel);
-/* NULL where its loops are those of a product, which *out then describes. */
-const char *ci_kernel_why_no_product(const CiKernel *kernel, CiProduct *out);
-/* Bytes of a unit of a product on a processor: a panel of the right factor, and rows of the left
- * one. */
-const CiExpr *ci_product_scratch(CiSym *sym, const CiKernel *kernel, const CiProduct *product);
-int ci_product_panel(const CiExpr *columns, int tile); /* columns of the panel */
-/* The parts of an attention: scores, their maximum in each row, weights, their sum, and the products of
- * weights and values. */
-typedef struct CiAttention {
-    const CiNest *scores, *elements, *top, *weights, *sum, *product; /* elements: of which the maximum is, or NULL */
-    const CiNest *quotients; /* weights divided by their sum, which the second product has then; or NULL */
-    CiDtype narrow;          /* of the factors: f16 or bf16, or that of the sums */
-} CiAttention;
-/* Elements of a head, at most. */
-#define CI_ATTENTION_SIZE 256
-/* A head may have that size; an unknown one is taken for small where the factors are not narrow. */
-bool ci_attention_has_size(const CiExpr *size, bool is_wide);
-/* NULL where the nests are those of an attention, which *out then describes. */
-const char *ci_kernel_why_no_attention(CiSym *sym, const CiKernel *kernel, CiAttention *out);
-/* On a processor: rows of a unit, which are two vectors' lanes, its scratch and its work. */
-#define CI_ATTENTION_STATE 3 /* maximum, scale and sum of each row */
-int ci_attention_rows(const CiMachine *machine, CiDtype dtype);
-const CiExpr *ci_attention_scratch(CiSym *sym, const CiKernel *kernel, const CiMachine *machine, const CiAttention *a);
-const CiExpr *ci_attention_work(CiSym *sym, const CiKernel *kernel, const CiMachine *machine, const CiAttention *a);
-/* The parts of a row-and-column reduction (margins of a table). */
-typedef struct CiMargins {
-    const CiStage *rows, *columns;
-    const CiExpr *height, *width; /* rows, and what is in each */
-} CiMargins;
-/* Rows that are finished in a unit; columns that one walks down at least: no block has more. */
-#define CI_MARGINS_ROWS 512
-#define CI_MARGINS_COLUMNS 128
-/* NULL where a kernel folds the rows and the columns of a table, which *out then describes. */
-const char *ci_kernel_why_no_margins(const CiKernel *kernel, CiMargins *out);
 /* A nest of its first stage scans or packs. */
 static inline bool
 ci_kernel_is_split(const CiKernel *kernel)
@@ -295,9 +259,9 @@ ci_kernel_row_item_bytes(const CiKernel *kernel, CiDtype dtype)
 const CiExpr *ci_kernel_parts(CiSym *sym, const CiKernel *kernel);
 /* A unit is the smallest range that a kernel runs: one point of the parallel axes, or of a split
  * kernel, one chunk of such a point (chunk fastest). If an outer axis has lanes, it counts tiles of
- * `factor`. finish: those of the finishing function; NULL where there is none. */
+ * `factor`. points: of a kernel that is not split. */
 const CiExpr *ci_kernel_units(CiSym *sym, const CiKernel *kernel);
-const CiExpr *ci_kernel_finish_units(CiSym *sym, const CiKernel *kernel);
+const CiExpr *ci_kernel_points(CiSym *sym, const CiKernel *kernel);
 bool ci_kernel_runs(const CiKernel *kernel);
 /* Loops to emit, and nothing for the host to do. */
 bool ci_kernel_has_loops(const CiKernel *kernel);
@@ -333,6 +297,5 @@ void ci_kernels_print_alone(CiText *out, const CiKernels *kernels, const CiKerne
 /* machine: of the device and backend that the text names. */
 CiKernels *ci_kernels_parse(CiContext *ctx, const char *text, const CiMachine *machine);
 void ci_kernels_verify_text(const CiKernels *kernels); /* what is read back prints alike */
-void ci_kernels_verify(const CiKernels *kernels);
 
 #endif

@@ -30,6 +30,7 @@ typedef enum CiFamily {
 #define F(name) CI_FAMILY_##name,
     CI_FAMILIES(F)
 #undef F
+    CI_FAMILY_COUNT
 } CiFamily;
 
 /* Columns of choices.def. */

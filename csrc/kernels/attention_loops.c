@@ -240,7 +240,7 @@ static void
 move_scale(Taker *m)
 {
     CiHole *hole = &m->loops.score, copy = {0};
-    CiStmt *scaled = find_scaled(&hole->body, m->loops.narrow);
+    CiStmt *scaled = ci_dtype_is_narrow(m->loops.narrow) ? find_scaled(&hole->body, m->loops.narrow) : NULL;
     m->loops.scale = 1;
     if (!scaled)
         return;

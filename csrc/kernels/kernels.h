@@ -1,5 +1,5 @@
 /* Templates: loops of kernels that no pass would find, written by a builder for each family of
- * machines (templates.def).
+ * machines (ir/templates.def).
  *
  * A builder gets the original loops of the kernel and replaces them. The parts that are specific to
  * a kernel are holes: bodies of the original loops, instantiated at indices of the new ones. So
@@ -7,6 +7,7 @@
 #ifndef CI_KERNELS_KERNELS_H
 #define CI_KERNELS_KERNELS_H
 
+#include "analysis/templates.h"
 #include "codegen/instantiate.h"
 #include "codegen/codegen.h"
 
@@ -118,22 +119,15 @@ int ci_register_rows_of(const CiExpr *extent, int most);
 void ci_register_tile_add_up(CiBuild *b, CiRegisterTile *tile, const CiExpr *length);
 int ci_register_tile_sum(CiBuild *b, const CiRegisterTile *tile, int row, int vector);
 
-/* cpu/product.c */
-void ci_product_in_registers(CiBuild *b);
-
-/* cpu/attention.c */
-void ci_attention_in_registers(CiBuild *b);
-
-/* cpu/margins.c */
-void ci_margins_in_one_walk(CiBuild *b);
-
 /* gpu/tensor_product.c: for factors that are narrow floats */
 void ci_product_of_tiles(CiBuild *b, const CiProductLoops *loops);
 
-/* gpu/attention.c */
-void ci_attention_in_tiles(CiBuild *b);
-
-/* gpu/product.c */
-void ci_product_in_shared_memory(CiBuild *b);
+/* The builders of ir/templates.def. */
+#define BUILDER(build) void build(CiBuild *b);
+#define NONE
+#define TEMPLATE(kind, cpu, gpu) cpu gpu
+#include "ir/templates.def"
+#undef BUILDER
+#undef NONE
 
 #endif

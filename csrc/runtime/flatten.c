@@ -3,6 +3,7 @@
  * else. */
 #include <string.h>
 
+#include "analysis/templates.h"
 #include "runtime/flatten.h"
 
 static int

@@ -95,7 +95,7 @@ plan(CiScheduler *s, const int *parts, CiFusion *all)
     CiAttention a;
     *all = join(s, parts);
     if (!ci_may_join(s) || !ci_plan_joined(s, &s->fusions[parts[0]], all, &why) ||
-        !ci_has_attention(s, all->kernel))
+        !ci_template_attention.fits(s->sym, s->machine, all->kernel))
         return false;
     (void)ci_kernel_why_no_attention(s->sym, all->kernel, &a);
     const CiNest *between[] = {a.scores, a.elements ? a.elements : a.scores, a.top, a.weights, a.sum,

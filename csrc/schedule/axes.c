@@ -533,7 +533,7 @@ ci_label_axes(CiScheduler *s, CiKernel *kernel)
 {
     merge_axes(s, kernel);
     kernel->nparallel = kernel->nouter;
-    if (ci_label_product(s, kernel) || ci_label_margins(s, kernel) || ci_label_attention(s, kernel))
+    if (ci_template_label(s->sym, s->machine, kernel))
         return;
     turn_few_columns(s, kernel);
     kernel->lanes_on_outer = wants_outer_lanes(s, kernel);

@@ -169,7 +169,7 @@ static bool
 may_place_row(CiSym *sym, const CiMachine *machine, const CiKernel *kernel, const CiExpr *bytes)
 {
     const CiExpr *all = ci_expr_add(sym, kernel->scratch_bytes, bytes);
-    if (kernel->kind == CI_TEMPLATE_attention) /* its loops have no rows */
+    if (ci_template_is_whole(kernel)) /* its loops have no rows */
         return true;
     if (ci_expr_is_const(all, NULL))
         return all->value <= machine->row_bytes;
@@ -376,16 +376,8 @@ void
 ci_place_buffers(CiScheduler *s, int fusion)
 {
     CiKernel *kernel = s->fusions[fusion].kernel;
-    CiProduct product;
     place_targets(s, kernel, s->fusions[fusion].number);
-    if (kernel->kind && s->machine->packs_products && !ci_kernel_why_no_product(kernel, &product))
-        kernel->scratch_bytes = ci_product_scratch(s->sym, kernel, &product);
-    if (kernel->kind == CI_TEMPLATE_attention) {
-        CiAttention attention;
-        (void)ci_kernel_why_no_attention(s->sym, kernel, &attention);
-        kernel->scratch_bytes = s->machine->packs_products ? ci_attention_scratch(s->sym, kernel, s->machine, &attention)
-                                                           : ci_expr_const(s->sym, 0);
-    }
+    kernel->scratch_bytes = ci_template_scratch(s->sym, s->machine, kernel, kernel->scratch_bytes);
     CiNestAt at = CI_BEFORE_NESTS;
     for (const CiNest *nest; (nest = ci_kernel_next_nest(kernel, &at));)
         ci_take_operands(s, kernel, kernel, nest);

@@ -116,17 +116,26 @@ has_apart(const CiKernel *kernel)
     return false;
 }
 
+/* NULL if the sums of products in the kernel are a template's, or there are none. */
+static const char *
+why_no_template(const CiScheduler *s, const CiKernel *kernel)
+{
+    CiProduct product;
+    bool has_product = s->machine->has_templates && ci_kernel_has_product(kernel);
+    return has_product ? ci_kernel_why_no_product(kernel, &product) : NULL;
+}
+
 const char *
 ci_why_not_together(CiScheduler *s, const CiKernel *kernel, int count)
 {
     if (count > 1 && has_apart(kernel))
         return "one is a kernel of its own, with more points or an earlier end";
-    if (ci_has_margins(s, kernel) || ci_has_attention(s, kernel))
+    if (ci_template_fits_whole(s->sym, s->machine, kernel))
         return NULL;
     const char *why = check_orders(kernel);
     if (!why && count > 1)
         why = check_direction(s, kernel);
     if (!why && count > 1)
-        why = ci_why_no_template(s, kernel);
+        why = why_no_template(s, kernel);
     return why ? why : check_parallelism(s, kernel, count);
 }

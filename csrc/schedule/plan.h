@@ -3,6 +3,7 @@
 #ifndef CI_SCHEDULE_PLAN_H
 #define CI_SCHEDULE_PLAN_H
 
+#include "analysis/templates.h"
 #include "loops/loops.h"
 #include "schedule/schedule.h"
 
@@ -97,22 +98,11 @@ CiKernel *ci_plan_combined(CiScheduler *s, int count, const CiFusionNest *nests)
 void ci_fuse(CiScheduler *s);
 void ci_combine(CiScheduler *s);
 
-/* product.c: NULL where what adds up products is a template's, or alone. And its axes. */
-const char *ci_why_no_template(CiScheduler *s, const CiKernel *kernel);
-bool ci_label_product(CiScheduler *s, CiKernel *kernel);
-
 /* fusion_policy.c: NULL where `count` nests that a kernel could hold should be in it, else the reason. */
 const char *ci_why_not_together(CiScheduler *s, const CiKernel *kernel, int count);
 
 /* attention.c: two products and the softmax between them, as one kernel. */
 void ci_fuse_attention(CiScheduler *s);
-/* product.c: such a kernel. And its axes. */
-bool ci_has_attention(const CiScheduler *s, const CiKernel *kernel);
-bool ci_label_attention(CiScheduler *s, CiKernel *kernel);
-
-/* margins.c: folds over rows and columns of one table, as one walk. And its axes. */
-bool ci_has_margins(const CiScheduler *s, const CiKernel *kernel);
-bool ci_label_margins(CiScheduler *s, CiKernel *kernel);
 
 /* axes.c: two neighbouring axes of a nest as one. */
 bool ci_can_merge_axes(CiScheduler *s, const CiNest *nest, const CiExpr *outer,

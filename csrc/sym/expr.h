@@ -152,6 +152,8 @@ void ci_expr_print(CiText *out, const CiExpr *e, CiExprStyle style);
 void ci_expr_print_with(CiText *out, const CiExpr *e, CiExprStyle style,
                         void (*print_symbol)(CiText *out, const CiExpr *symbol, void *arg),
                         void *arg);
+/* True if the expression in C calls ci_floordiv, or ci_mod, the helper of the division. */
+bool ci_expr_calls(const CiExpr *e, CiExprKind division);
 /* Symbols must have been declared in sym. */
 const CiExpr *ci_expr_parse(CiSym *sym, CiLexer *lex);
 /* Text that is parsed from now on may call the expression by this name, which no symbol has. */

@@ -289,6 +289,15 @@ print_name(CiText *out, const CiExpr *symbol, void *arg)
     ci_text_add(out, "%s", symbol->name);
 }
 
+bool
+ci_expr_calls(const CiExpr *e, CiExprKind division)
+{
+    bool is_call = e->kind == division && !is_plain_in_c(&(Printer){.style = CI_STYLE_c}, e);
+    for (int k = 0; k < e->nargs && !is_call; k++)
+        is_call = ci_expr_calls(e->args[k], division);
+    return is_call;
+}
+
 void
 ci_expr_print(CiText *out, const CiExpr *e, CiExprStyle style)
 {

@@ -53,6 +53,7 @@ ci_emitter_new(const CiKernels *kernels, const CiSpelling *spelling)
     e->kernels = kernels;
     e->spelling = spelling;
     e->is_used = CI_NEW_ARRAY(ctx, bool, SUPPORT_COUNT *CI_DTYPE_COUNT);
+    e->used = ci_map_new(ctx);
     return e;
 }
 
@@ -97,16 +98,6 @@ static bool
 is_word(char c)
 {
     return isalnum((unsigned char)c) || c == '_';
-}
-
-bool
-ci_emit_mentions(const char *text, const char *name)
-{
-    size_t length = strlen(name);
-    for (const char *at = strstr(text, name); at; at = strstr(at + 1, name))
-        if ((at == text || !is_word(at[-1])) && !is_word(at[length]))
-            return true;
-    return false;
 }
 
 /* -1 when there is none. Slow on purpose: the table is short. */
@@ -198,7 +189,7 @@ ci_emit_function(CiEmitter *e, const char *name, CiDtype dtype)
 {
     const CiSpelling *spelling = e->spelling;
     if (*suffix(dtype) && is_imprecise(spelling, name))
-        return ci_format(e->ctx, "ci_rounded_%s", name);
+        return ci_emit_use(e, ci_format(e->ctx, "ci_rounded_%s", name));
     return ci_format(e->ctx, "%s%s%s", spelling->builtin, name,
                      spelling->is_overloaded ? "" : suffix(dtype));
 }
@@ -530,6 +521,7 @@ ci_emit_slot(CiEmitter *e, CiText *out, const CiBuffer *buffer)
     int slot = 16 * ci_emit_scalar_slot(e->kernels->loops, buffer);
     const char *type = ci_dtype_storage(buffer->dtype);
     const char *from = ci_dtype_is_integral(buffer->dtype) ? "int64_t" : "double";
+    ci_emit_use(e, "scalars");
     if (ci_dtype_class(buffer->dtype) == CI_CLASS_complex)
         ci_text_add(out,
                     "{*(const double *)((const char *)scalars + %d), *(const double *)((const char "

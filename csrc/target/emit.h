@@ -2,11 +2,12 @@
  * and support functions. A target supplies a table of spellings. target/c prints statements and
  * loops, for which a C-like language supplies a dialect.
  *
- * A source is printed in two parts: kernels first, into a text of their own, which records the
- * support functions they call; then ci_emit_support prints those, and the parts are joined. */
+ * A source is printed in two parts: kernels first, into a text of their own, which records what they
+ * use; then the support functions and helpers that they call, and the parts are joined. */
 #ifndef CI_TARGET_EMIT_H
 #define CI_TARGET_EMIT_H
 
+#include "base/map.h"
 #include "ir/proc.h"
 
 /* A function of the C library whose f32 version may be more than 2 ULP from the value. */
@@ -47,6 +48,8 @@ typedef struct CiEmitter {
     const CiProc *proc; /* the one being printed: sizes have the numbers that it gives them */
     bool *is_used;      /* per support row and dtype */
     bool is_linked[CI_LIBRARY_COUNT]; /* that of a function which was printed */
+    CiMap *used;  /* names (interned), memory and sizes that were printed -> the last proc that has them */
+    CiMap *names; /* holes: name -> its number, from 1; NULL: names are printed as they are */
 } CiEmitter;
 
 CiEmitter *ci_emitter_new(const CiKernels *kernels, const CiSpelling *spelling);
@@ -89,7 +92,21 @@ int ci_emit_scalar_slot(const CiLoops *loops, const CiBuffer *buffer);
 void ci_emit_slot(CiEmitter *e, CiText *out, const CiBuffer *buffer);
 /* Comment with the source lines of a proc's kernel, escaped. */
 void ci_emit_locations(CiText *out, const CiProc *proc);
-bool ci_emit_mentions(const char *text, const char *name); /* as a whole word */
+
+/* Notes that the printed text uses a name of the language, such as a helper; returns the name. */
+const char *ci_emit_use(CiEmitter *e, const char *name);
+bool ci_emit_uses(CiEmitter *e, const char *name);
+/* Notes memory, or a size, of the proc that is being printed. `has`: true if that proc uses it. */
+void ci_emit_note(CiEmitter *e, const void *thing);
+bool ci_emit_has(const CiEmitter *e, const void *thing);
+bool ci_emit_has_name(CiEmitter *e, const char *name);
+
+/* Holes: between begin and fill a name of memory or of a proc is printed as a hole, numbered by first
+ * use, so that kernels which differ only in these names have equal texts. */
+void ci_emit_begin_holes(CiEmitter *e);
+const char *ci_emit_name(CiEmitter *e, const char *name);
+/* The text with the names in it. */
+void ci_emit_fill(const CiEmitter *e, CiText *out, const char *text);
 
 /* acc op value as an expression, for reductions and scans. Folds of halves, which are computed in
  * float, are not rounded between; scans are. */

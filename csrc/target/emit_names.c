@@ -1,9 +1,83 @@
-/* The names that emitted code has for buffers, sizes, variables and lines.
+/* The names that emitted code has for buffers, sizes, variables and lines, and which of them it uses.
  *
  * Invariant: a user's name reaches a source only inside a comment, escaped. */
 #include "target/emit.h"
 
+#include <stdlib.h>
 #include <string.h>
+
+/* ---- what is used ---- */
+
+void
+ci_emit_note(CiEmitter *e, const void *thing)
+{
+    ci_map_put(e->used, CI_KEY(thing), (void *)e->proc);
+}
+
+bool
+ci_emit_has(const CiEmitter *e, const void *thing)
+{
+    return ci_map_find(e->used, CI_KEY(thing)) == e->proc;
+}
+
+const char *
+ci_emit_use(CiEmitter *e, const char *name)
+{
+    name = ci_intern(e->ctx, name);
+    ci_emit_note(e, name);
+    return name;
+}
+
+bool
+ci_emit_uses(CiEmitter *e, const char *name)
+{
+    return ci_map_find(e->used, CI_KEY(ci_intern(e->ctx, name)));
+}
+
+bool
+ci_emit_has_name(CiEmitter *e, const char *name)
+{
+    return ci_emit_has(e, ci_intern(e->ctx, name));
+}
+
+/* ---- holes ---- */
+
+/* Characters around the number of a hole. No text of a source has them. */
+#define HOLE_BEGIN '\1'
+#define HOLE_END '\2'
+
+void
+ci_emit_begin_holes(CiEmitter *e)
+{
+    e->names = ci_map_new(e->ctx);
+}
+
+const char *
+ci_emit_name(CiEmitter *e, const char *name)
+{
+    if (!e->names)
+        return name;
+    name = ci_intern(e->ctx, name);
+    uintptr_t number = (uintptr_t)ci_map_find(e->names, CI_KEY(name));
+    if (!number) {
+        number = (uintptr_t)ci_map_count(e->names) + 1;
+        ci_map_put(e->names, CI_KEY(name), (void *)number);
+    }
+    return ci_format(e->ctx, "%c%d%c", HOLE_BEGIN, (int)number, HOLE_END);
+}
+
+void
+ci_emit_fill(const CiEmitter *e, CiText *out, const char *text)
+{
+    for (const char *hole; (hole = strchr(text, HOLE_BEGIN)) != NULL; text++) {
+        ci_text_add_chars(out, text, (size_t)(hole - text));
+        int number = (int)strtol(hole + 1, (char **)&text, 10);
+        ci_text_add(out, "%s", (const char *)(uintptr_t)ci_map_key_at(e->names, number - 1));
+    }
+    ci_text_add(out, "%s", text);
+}
+
+/* ---- names ---- */
 
 const char *
 ci_emit_buffer(CiEmitter *e, const CiBuffer *buffer)
@@ -16,6 +90,13 @@ ci_emit_buffer(CiEmitter *e, const CiBuffer *buffer)
 }
 
 static void
+print_size(CiEmitter *e, CiText *out, int number)
+{
+    ci_emit_note(e, e->proc->sizes[number]);
+    ci_text_add(out, "size%d", number);
+}
+
+static void
 print_symbol(CiText *out, const CiExpr *symbol, void *arg)
 {
     CiEmitter *e = arg;
@@ -24,7 +105,7 @@ print_symbol(CiText *out, const CiExpr *symbol, void *arg)
     while (k < proc->nsizes && proc->sizes[k] != symbol)
         k++;
     if (k < proc->nsizes) /* a variable of a loop around the kernel, too */
-        ci_text_add(out, "size%d", k);
+        print_size(e, out, k);
     else if (symbol->symbol_kind == CI_SYMBOL_index)
         ci_text_add(out, "%s", symbol->name);
     else if (proc->head.is_tree && symbol->symbol_kind == CI_SYMBOL_unbacked)
@@ -39,9 +120,13 @@ ci_emit_index(CiEmitter *e, CiText *out, const CiExpr *index)
 {
     for (int k = 0; k < e->proc->nsizes; k++)
         if (e->proc->sizes[k] == index) {
-            ci_text_add(out, "size%d", k);
+            print_size(e, out, k);
             return;
         }
+    if (ci_expr_calls(index, CI_EXPR_floordiv))
+        ci_emit_use(e, "ci_floordiv");
+    if (ci_expr_calls(index, CI_EXPR_mod))
+        ci_emit_use(e, "ci_mod");
     ci_expr_print_with(out, index, e->spelling->style, print_symbol, e);
 }
 

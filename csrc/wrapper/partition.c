@@ -3,6 +3,7 @@
 
 #include "analysis/choices.h"
 #include "analysis/cost.h"
+#include "analysis/templates.h"
 
 /* NULL if a recorder can record the line, otherwise what the host does there. */
 static const char *

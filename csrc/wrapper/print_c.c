@@ -1,6 +1,7 @@
 /* Prints the lines as a C function, `call`, that follows the source of its kernels. Both are one
  * file, which needs no header, no library except C's own, and no Python. A program that needs more
  * than C is refused before anything is printed. */
+#include "analysis/templates.h"
 #include "wrapper/c_library.h"
 
 #include <inttypes.h>
@@ -74,38 +75,41 @@ static const char divisions[] =
 
 /* ---- what C cannot do ---- */
 
-typedef struct Search {
-    CiContext *ctx;
-    const char *why;
-} Search;
-
 static void
 look_for_loops(void *arg, const CiNest *nest)
 {
-    Search *search = arg;
-    for (int k = 0; k < nest->body.nops && !search->why; k++)
+    const char **name = arg;
+    for (int k = 0; k < nest->body.nops && !*name; k++)
         if (ci_op_kind(nest->body.ops[k].op) == CI_OPKIND_ufunc)
-            search->why = ci_format(search->ctx,
-                                    "C has no %s, a loop of NumPy's: numerics='close' has "
-                                    "functions of its own",
-                                    ci_op_name(nest->body.ops[k].op));
+            *name = ci_op_name(nest->body.ops[k].op);
+}
+
+const char *
+ci_wrapper_find_ufunc(const CiWrapper *wrapper)
+{
+    const char *name = NULL;
+    for (int i = 0; i < wrapper->nlines && !name; i++)
+        if (wrapper->lines[i].kernel)
+            ci_kernel_visit_nests(wrapper->lines[i].kernel, look_for_loops, &name);
+    return name;
 }
 
 const char *
 ci_wrapper_why_no_c(const CiWrapper *wrapper)
 {
-    Search search = {.ctx = wrapper->ctx};
+    const char *ufunc = ci_wrapper_find_ufunc(wrapper);
     if (wrapper->machine->has_memory)
         return "the program is one of a device with memory of its own";
-    for (int i = 0; i < wrapper->nlines && !search.why; i++) {
+    if (ufunc)
+        return ci_format(wrapper->ctx,
+                         "C has no %s, a loop of NumPy's: numerics='close' has functions of its own", ufunc);
+    for (int i = 0; i < wrapper->nlines; i++) {
         const CiLine *line = &wrapper->lines[i];
-        if (line->kernel)
-            ci_kernel_visit_nests(line->kernel, look_for_loops, &search);
-        const char *why = line->ext ? ci_c_library_refuses(search.ctx, line->ext) : NULL;
+        const char *why = line->ext ? ci_c_library_refuses(wrapper->ctx, line->ext) : NULL;
         if (why)
-            search.why = ci_format(search.ctx, "%s (line %d)", why, line->loc.line);
+            return ci_format(wrapper->ctx, "%s (line %d)", why, line->loc.line);
     }
-    return search.why;
+    return NULL;
 }
 
 /* ---- parts ---- */

@@ -2,6 +2,7 @@
  * expressions are numbers, others text. */
 #include <string.h>
 
+#include "analysis/templates.h"
 #include "wrapper/wrapper.h"
 
 static void
@@ -256,7 +257,7 @@ ci_wrapper_print_json(CiText *out, const CiWrapper *wrapper, const char *source,
     }
     ci_text_add(out, "  ],\n");
     if (source) {
-        if (strstr(source, "run->apply"))
+        if (ci_wrapper_find_ufunc(wrapper))
             ci_text_add(out, "  \"asks_numpy\": true,\n");
         ci_text_add(out, "  \"flags\": ");
         print_string(out, flags);

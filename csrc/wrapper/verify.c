@@ -4,6 +4,7 @@
  * Every buffer is allocated before use, freed once and not used after, in the block that allocated
  * it. Results belong to the caller and are never freed. The size of memory is known when it is
  * used. Symbols are defined before use. */
+#include "analysis/templates.h"
 #include "base/map.h"
 #include "wrapper/allocate.h"
 

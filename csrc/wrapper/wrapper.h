@@ -195,6 +195,8 @@ void ci_wrapper_print_python(CiText *out, const CiWrapper *wrapper);
 /* Prints after the source of its kernels. ci_wrapper_why_no_c: NULL, or why the program needs more
  * than C. */
 const char *ci_wrapper_why_no_c(const CiWrapper *wrapper);
+/* The name of an operation that a kernel computes by a loop of NumPy's; NULL: there is none. */
+const char *ci_wrapper_find_ufunc(const CiWrapper *wrapper);
 void ci_wrapper_print_c(CiText *out, const CiWrapper *wrapper);
 /* source, flags, arch: of its kernels, what a compiler is given with it, and the level of processors; NULL: left out. */
 void ci_wrapper_print_json(CiText *out, const CiWrapper *wrapper, const char *source,

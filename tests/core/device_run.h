@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/templates.h"
 #include "device/device.h"
 #include "schedule/schedule.h"
 

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "analysis/templates.h"
 #include "base/os.h"
 #include "base/text.h"
 #include "ir/proc.h"

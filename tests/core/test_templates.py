@@ -235,15 +235,19 @@ def heads_behind(q, k, v, bias):
     return attention(q, k, v, bias).swapaxes(1, 2)
 
 
+def scaled(q, k, v, bias):
+    return softmax_of(q @ k.swapaxes(-1, -2) * q.dtype.type(0.125)) @ v
+
+
 def divided_later(q, k, v, bias):
     scores = q @ k.swapaxes(-1, -2) + bias
     e = np.exp(scores - scores.max(-1, keepdims=True))
     return (e @ v) / e.sum(-1, keepdims=True)
 
 
-ATTENTIONS = [attention, causal, factors_that_are_computed, heads_behind, divided_later]
+ATTENTIONS = [attention, scaled, causal, factors_that_are_computed, heads_behind, divided_later]
 CASES = [(fn, "f4", False) for fn in ATTENTIONS]
-CASES += [(attention, "f8", True), (causal, "f4", True), (factors_that_are_computed, "f8", False)]
+CASES += [(attention, "f8", True), (scaled, "f8", False), (causal, "f4", True), (factors_that_are_computed, "f8", False)]
 
 
 def attention_arrays(dtype, stack, rows, keys, head, columns):

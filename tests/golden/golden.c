@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/templates.h"
 #include "base/map.h"
 #include "base/os.h"
 #include "codegen/codegen.h"

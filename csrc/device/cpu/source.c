@@ -1,6 +1,7 @@
 /* The C source of a program's kernels: their procs as functions, and what these call. */
 #include "device/cpu/source.h"
 
+#include "analysis/templates.h"
 #include "codegen/codegen.h"
 #include "device/cpu/level.h"
 #include "target/c/c.h"
@@ -12,7 +13,7 @@ typedef struct Source {
     CiEmitter *base;
     CiCPrinter *printer;
     const CiProcs *procs;
-    CiMap *known; /* text of a kernel -> the kernel: deduplicate.c */
+    CiMap *known; /* text of a kernel, with holes -> the kernel */
     CiCpuUnit *unit;
     CiText functions;
     const char *function; /* whose name symbols get; NULL: they get none */
@@ -32,7 +33,7 @@ ci_cpu_lower(const CiKernels *kernels, const CiOptions *options)
 
 /* A split kernel has two procs. */
 static void
-print_procs(Source *s, CiText *out, const CiKernel *kernel)
+print_procs(Source *s, CiText *out, const CiKernel *kernel, bool *is_optimized)
 {
     for (int side = 0; side < 2; side++) {
         const CiProc *proc = ci_procs_find(s->procs, kernel->name, side);
@@ -41,27 +42,27 @@ print_procs(Source *s, CiText *out, const CiKernel *kernel)
         ci_text_add(out, "\n");
         ci_emit_locations(out, proc);
         ci_c_print_proc(s->printer, out, proc);
+        *is_optimized |= s->printer->has_loops_left;
     }
 }
 
 /* Elements of which a unit of a split kernel leaves something. */
 static int64_t
-elements_of_unit(const CiKernel *kernel)
+elements_of_unit(CiSym *sym, const CiKernel *kernel)
 {
-    CiMargins margins;
-    if (kernel->kind == CI_TEMPLATE_margins && !ci_kernel_why_no_margins(kernel, &margins))
-        return margins.height->low;
-    return ci_kernel_outer_lanes(kernel);
+    CiTemplateMeasure measure;
+    (void)ci_template_measure(sym, kernel, &measure);
+    return measure.elements ? measure.elements : ci_kernel_outer_lanes(kernel);
 }
 
 int64_t
-ci_cpu_partial_bytes(const CiProcs *procs, const CiKernel *kernel)
+ci_cpu_partial_bytes(CiSym *sym, const CiProcs *procs, const CiKernel *kernel)
 {
     int64_t bytes = 0;
     const CiProc *proc = ci_procs_find(procs, kernel->name, !kernel->is_chained);
     for (int m = 0; proc && m < proc->nparams; m++)
         bytes += proc->params[m]->space == CI_SPACE_partials ? CI_PARTIAL_STEP : 0;
-    return bytes * elements_of_unit(kernel);
+    return bytes * elements_of_unit(sym, kernel);
 }
 
 /* Letters, digits and single underscores: what follows the last dot of a qualified name. */
@@ -96,16 +97,19 @@ add_symbols(Source *s, const CiKernel *kernel)
     }
 }
 
-/* Of a kernel's text, as a compiler takes it: where it is asked for all that it can do, half as much
- * again for each byte. */
-static int64_t
-length_of(const CiText *text)
+/* The kernel whose functions differ only in names; NULL: there is none, and this one is known from now on. */
+static const CiKernel *
+find_same(Source *s, const CiKernel *kernel, const CiText *text)
 {
-    int64_t length = (int64_t)text->length;
-    return ci_emit_mentions(text->data, "CI_OPTIMIZED") ? length * 3 / 2 : length;
+    const char *key = ci_intern(s->ctx, text->data);
+    const CiKernel *found = ci_map_find(s->known, CI_KEY(key));
+    if (!found)
+        ci_map_put(s->known, CI_KEY(key), (void *)kernel);
+    return found;
 }
 
-/* None where a kernel before it has the same functions. */
+/* None where a kernel before it has the same functions, such as that of another iteration of an
+ * unrolled loop. A compiler takes half as much again for each byte of loops that it is to make vectors of. */
 static void
 add_kernel(void *arg, const CiKernel *kernel)
 {
@@ -113,30 +117,35 @@ add_kernel(void *arg, const CiKernel *kernel)
     if (!ci_kernel_has_loops(kernel) || (s->unit && !s->unit->is_wanted[kernel->id]))
         return;
     CiText own = ci_text_new(s->ctx);
+    size_t before = s->functions.length;
+    bool is_optimized = false;
     if (!ci_name_is_safe(kernel->name))
         ci_fail(s->ctx, CI_ERR_INTERNAL, "kernel %d has no safe name", kernel->id);
+    ci_emit_begin_holes(s->base);
     if (ci_kernel_is_split(kernel))
-        ci_text_add(&own, "\nconst int64_t %s_partial_bytes = %lld;\n", kernel->name,
-                    (long long)ci_cpu_partial_bytes(s->procs, kernel));
-    print_procs(s, &own, kernel);
+        ci_text_add(&own, "\nconst int64_t %s_partial_bytes = %lld;\n",
+                    ci_emit_name(s->base, kernel->name),
+                    (long long)ci_cpu_partial_bytes(s->printer->sym, s->procs, kernel));
+    print_procs(s, &own, kernel, &is_optimized);
+    const CiKernel *same = s->unit ? find_same(s, kernel, &own) : NULL;
+    if (!same)
+        ci_emit_fill(s->base, &s->functions, own.data);
     if (s->unit) {
-        const CiKernel *same = ci_cpu_find_same(s->known, kernel, &own);
-        s->unit->partial_bytes[kernel->id] = ci_cpu_partial_bytes(s->procs, kernel);
+        int64_t length = (int64_t)(s->functions.length - before);
+        s->unit->partial_bytes[kernel->id] = ci_cpu_partial_bytes(s->printer->sym, s->procs, kernel);
         s->unit->printed[kernel->id] = same ? same : kernel;
-        s->unit->lengths[kernel->id] = same ? 0 : length_of(&own);
-        if (same)
-            return;
+        s->unit->lengths[kernel->id] = is_optimized ? length * 3 / 2 : length;
     }
-    ci_text_add(&s->functions, "%s", own.data);
-    add_symbols(s, kernel);
+    if (!same)
+        add_symbols(s, kernel);
 }
 
 /* ---- what they call ---- */
 
 static void
-print_fault_helper(CiText *out, const char *kernels)
+print_fault_helper(const Source *s, CiText *out)
 {
-    if (ci_emit_mentions(kernels, "ci_fault"))
+    if (ci_emit_uses(s->base, "ci_fault"))
         ci_text_add(
             out,
             "\n__attribute__((noinline, cold)) static int32_t\nci_fault(CiRun *run, int32_t "
@@ -146,7 +155,7 @@ print_fault_helper(CiText *out, const char *kernels)
 }
 
 static void
-print_index_helpers(CiText *out, const char *kernels)
+print_index_helpers(const Source *s, CiText *out)
 {
     static const char *const helpers[][2] = {
         {"ci_floordiv",
@@ -155,7 +164,7 @@ print_index_helpers(CiText *out, const char *kernels)
          "    const int64_t r = a % b;\n    return r != 0 && (r < 0) != (b < 0) ? r + b : r;\n"},
     };
     for (size_t k = 0; k < sizeof helpers / sizeof *helpers; k++)
-        if (ci_emit_mentions(kernels, helpers[k][0]))
+        if (ci_emit_uses(s->base, helpers[k][0]))
             ci_text_add(out,
                         "\nstatic inline __attribute__((always_inline)) int64_t\n%s(int64_t a, "
                         "int64_t b)\n{\n%s}\n",
@@ -165,18 +174,18 @@ print_index_helpers(CiText *out, const char *kernels)
 /* They cost nothing but compile time where a compiler does not know them. A loop that is left to the
  * compiler begins at a line of the cache: one of ten instructions that lies across two of them takes half as long again. */
 static void
-print_macros(CiText *out, const char *helpers, const char *functions, bool is_fast)
+print_macros(const Source *s, CiText *out, bool is_fast)
 {
-    if (ci_emit_mentions(functions, "CI_OPTIMIZED"))
+    if (ci_emit_uses(s->base, "CI_OPTIMIZED"))
         ci_text_add(out,
                     "#ifdef __clang__\n#define CI_OPTIMIZED\n#else\n#define CI_OPTIMIZED "
                     "__attribute__((optimize(\"O3,align-loops=64,wrapv,no-strict-aliasing,fp-contract=%s\")))\n"
                     "#endif\n",
                     is_fast ? "fast" : "off");
-    if (ci_emit_mentions(helpers, "CI_COLD"))
+    if (ci_c_has(s->printer, "CI_COLD"))
         ci_text_add(out, "#ifdef __clang__\n#define CI_COLD __attribute__((noinline))\n#else\n"
                          "#define CI_COLD __attribute__((noinline, optimize(\"Os\")))\n#endif\n");
-    if (ci_emit_mentions(helpers, "CI_INLINE"))
+    if (ci_c_has(s->printer, "CI_INLINE"))
         ci_text_add(out, "#define CI_INLINE static inline __attribute__((always_inline))\n");
 }
 
@@ -215,9 +224,9 @@ ci_cpu_emit_source(CiText *out, const CiKernels *kernels, const CiProcs *procs,
                      "    int32_t (*wait)(void *arg, int64_t unit);\n    void *wait_arg;\n"
                      "    int32_t is_again;\n} CiRun;\n");
     bool is_fast = options && options->numerics && !strcmp(options->numerics, "fast");
-    print_macros(out, s.printer->helpers.data, s.functions.data, is_fast);
-    print_index_helpers(out, s.functions.data);
-    print_fault_helper(out, s.functions.data);
+    print_macros(&s, out, is_fast);
+    print_index_helpers(&s, out);
+    print_fault_helper(&s, out);
     ci_emit_support(s.base, out);
     ci_text_add(out, "%s%s", s.printer->helpers.data, s.functions.data);
 }

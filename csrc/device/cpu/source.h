@@ -17,13 +17,9 @@ typedef struct CiCpuUnit {
 
 CiProcs *ci_cpu_lower(const CiKernels *kernels, const CiOptions *options);
 /* Bytes of partial results per unit of a split kernel. */
-int64_t ci_cpu_partial_bytes(const CiProcs *procs, const CiKernel *kernel);
+int64_t ci_cpu_partial_bytes(CiSym *sym, const CiProcs *procs, const CiKernel *kernel);
 /* The source of a unit's kernels; without one (NULL) of all, each by itself. */
 void ci_cpu_emit_source(CiText *out, const CiKernels *kernels, const CiProcs *procs,
                         const CiOptions *options, CiCpuUnit *unit);
-
-/* deduplicate.c: the kernel in `known` whose functions are these but for names, else NULL, and then this
- * one is known. */
-const CiKernel *ci_cpu_find_same(CiMap *known, const CiKernel *kernel, const CiText *text);
 
 #endif

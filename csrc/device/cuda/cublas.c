@@ -3,13 +3,12 @@
  *
  * It sees matrices by columns. A row-major matrix is its transpose there, so c = a b is asked for
  * as c' = b' a'. Accumulation is in the dtype's own precision, of halves in float. */
+#include "base/os.h"
 #include "device/cuda/library.h"
 #include "device/cuda/matmul.h"
 
-#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum {
     TYPE_f32 = 0,
@@ -56,16 +55,15 @@ open_library(void)
 static CiCublas *
 open_cublas(void)
 {
-    CiCublas *cublas = calloc(1, sizeof *cublas);
-    void *library = cublas ? open_library() : NULL, *symbol;
-    if (!library)
-        return cublas;
-#define CUBLAS(field, name, parameters)                                                            \
-    if (!(symbol = dlsym(library, #name)))                                                         \
-        return cublas;                                                                             \
-    memcpy(&cublas->field, &symbol, sizeof symbol);
-    CUBLAS_TABLE
+    static const CiOsFunction functions[] = {
+#define CUBLAS(field, name, parameters) {#name, offsetof(CiCublas, field)},
+        CUBLAS_TABLE
 #undef CUBLAS
+    };
+    CiCublas *cublas = calloc(1, sizeof *cublas);
+    void *library = cublas ? open_library() : NULL;
+    if (!library || ci_os_find_functions(library, functions, CI_OS_COUNT(functions), cublas))
+        return cublas;
     if (cublas->create(&cublas->handle))
         cublas->handle = NULL;
     return cublas;

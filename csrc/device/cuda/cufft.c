@@ -1,9 +1,9 @@
 /* cuFFT, opened at run time as the driver is: the package builds and runs without it. Only what is
  * used is declared, from the documented interface. Plans are kept: making one takes longer than most
  * transforms. */
+#include "base/os.h"
 #include "device/cuda/library.h"
 
-#include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,14 +47,12 @@ open_library(void)
 static bool
 find_symbols(CiCufft *cufft, void *library)
 {
-    void *symbol;
-#define CUFFT(field, name, parameters)                                                             \
-    if (!(symbol = dlsym(library, #name)))                                                         \
-        return false;                                                                              \
-    memcpy(&cufft->field, &symbol, sizeof symbol);
-    CUFFT_TABLE
+    static const CiOsFunction functions[] = {
+#define CUFFT(field, name, parameters) {#name, offsetof(CiCufft, field)},
+        CUFFT_TABLE
 #undef CUFFT
-    return true;
+    };
+    return !ci_os_find_functions(library, functions, CI_OS_COUNT(functions), cufft);
 }
 
 /* The cuFFT state of the GPU, opened on first use; NULL without memory or library. */

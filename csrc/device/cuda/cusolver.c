@@ -3,9 +3,9 @@
  * factorization overwrites its own. */
 #include "device/cuda/cusolver.h"
 
-#include <dlfcn.h>
+#include "base/os.h"
+
 #include <stdlib.h>
-#include <string.h>
 
 enum { REAL_f32 = 0, REAL_f64 = 1, COMPLEX_f32 = 4, COMPLEX_f64 = 5, AS_IT_IS = 0 };
 
@@ -89,14 +89,12 @@ open_library(void)
 static bool
 find_symbols(CiCusolver *cusolver, void *library)
 {
-    void *symbol;
-#define CUSOLVER(field, name, parameters)                                                          \
-    if (!(symbol = dlsym(library, #name)))                                                         \
-        return false;                                                                              \
-    memcpy(&cusolver->field, &symbol, sizeof symbol);
-    CUSOLVER_TABLE
+    static const CiOsFunction functions[] = {
+#define CUSOLVER(field, name, parameters) {#name, offsetof(CiCusolver, field)},
+        CUSOLVER_TABLE
 #undef CUSOLVER
-    return true;
+    };
+    return !ci_os_find_functions(library, functions, CI_OS_COUNT(functions), cusolver);
 }
 
 bool

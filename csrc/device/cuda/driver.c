@@ -26,20 +26,22 @@ enum {
 const char *
 ci_cuda_driver_open(CiCudaDriver *driver, char *out, size_t capacity)
 {
-    void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL), *symbol;
+    static const CiOsFunction functions[] = {
+#define DRIVER(field, name, parameters) {#name, offsetof(CiCudaDriver, field)},
+        CI_CUDA_DRIVER_TABLE
+#undef DRIVER
+    };
+    void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     int count = 0, result;
     if (!library) {
         snprintf(out, capacity, "no CUDA driver: %s", dlerror());
         return out;
     }
-#define DRIVER(field, name, parameters)                                                            \
-    if (!(symbol = dlsym(library, #name))) {                                                       \
-        snprintf(out, capacity, "the CUDA driver is too old: no " #name);                          \
-        return out;                                                                                \
-    }                                                                                              \
-    memcpy(&driver->field, &symbol, sizeof symbol);
-    CI_CUDA_DRIVER_TABLE
-#undef DRIVER
+    const char *missing = ci_os_find_functions(library, functions, CI_OS_COUNT(functions), driver);
+    if (missing) {
+        snprintf(out, capacity, "the CUDA driver is too old: no %s", missing);
+        return out;
+    }
     result = driver->init(0);
     if (!result)
         result = driver->device_count(&count);

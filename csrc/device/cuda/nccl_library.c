@@ -1,10 +1,10 @@
 /* Finding NCCL, and its calls for collectives. */
 #include "device/cuda/nccl_library.h"
+
+#include "base/os.h"
 #include "device/cuda/library.h"
 
-#include <dlfcn.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define TYPE_BYTE 0
 
@@ -12,20 +12,17 @@ CiNccl *
 ci_nccl_load(void)
 {
     static const char *const names[] = {"libnccl.so.2"};
+    static const CiOsFunction functions[] = {
+#define NCCL(field, name, parameters) {#name, offsetof(CiNccl, field)},
+        NCCL_TABLE
+#undef NCCL
+        {"ncclGetErrorString", offsetof(CiNccl, text)},
+    };
     CiNccl *nccl = calloc(1, sizeof *nccl);
-    void *library = nccl ? ci_cuda_open_library(names, 1, "CINDUCTOR_NCCL") : NULL, *symbol;
+    void *library = nccl ? ci_cuda_open_library(names, 1, "CINDUCTOR_NCCL") : NULL;
     if (!library)
         return nccl;
-#define NCCL(field, name, parameters)                                                              \
-    if (!(symbol = dlsym(library, #name)))                                                         \
-        return nccl;                                                                               \
-    memcpy(&nccl->field, &symbol, sizeof symbol);
-    NCCL_TABLE
-#undef NCCL
-    if (!(symbol = dlsym(library, "ncclGetErrorString")))
-        return nccl;
-    memcpy(&nccl->text, &symbol, sizeof symbol);
-    nccl->is_found = true;
+    nccl->is_found = !ci_os_find_functions(library, functions, CI_OS_COUNT(functions), nccl);
     return nccl;
 }
 

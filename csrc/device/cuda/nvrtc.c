@@ -96,7 +96,12 @@ open_library(const char *where)
 static const char *
 open_nvrtc(Nvrtc *nvrtc, const char *where, char *out, size_t capacity)
 {
-    void *library = open_library(where), *symbol;
+    static const CiOsFunction functions[] = {
+#define NVRTC(field, name, parameters) {#name, offsetof(Nvrtc, field)},
+        NVRTC_TABLE
+#undef NVRTC
+    };
+    void *library = open_library(where);
     if (!library) {
         snprintf(out, capacity,
                  "no NVRTC: tried %s%sthe loader, $CUDA_PATH, $CUDA_HOME, /usr/local/cuda "
@@ -104,14 +109,11 @@ open_nvrtc(Nvrtc *nvrtc, const char *where, char *out, size_t capacity)
                  where ? where : "", where && *where ? ", " : "");
         return out;
     }
-#define NVRTC(field, name, parameters)                                                             \
-    if (!(symbol = dlsym(library, #name))) {                                                       \
-        snprintf(out, capacity, "NVRTC is too old: no " #name);                                    \
-        return out;                                                                                \
-    }                                                                                              \
-    memcpy(&nvrtc->field, &symbol, sizeof symbol);
-    NVRTC_TABLE
-#undef NVRTC
+    const char *missing = ci_os_find_functions(library, functions, CI_OS_COUNT(functions), nvrtc);
+    if (missing) {
+        snprintf(out, capacity, "NVRTC is too old: no %s", missing);
+        return out;
+    }
     return NULL;
 }
 

@@ -13,6 +13,7 @@
  * reductions still depends on sizes and alignment alone. */
 #include "device/cuda/cuda.h"
 
+#include "analysis/templates.h"
 #include "ir/text_common.h"
 #include "schedule/schedule.h"
 

@@ -84,6 +84,10 @@ CiDtype ci_c_mask_dtype(int bytes);
 const char *ci_c_mask_type(CiCPrinter *p, int bytes, int lanes);
 /* Notes a helper; true where it is new, and then its text must follow. */
 bool ci_c_needs(CiCPrinter *p, const char *name);
+bool ci_c_has(const CiCPrinter *p, const char *name);
+/* The words before a helper whose calls are inlined, or rare. */
+const char *ci_c_inline(CiCPrinter *p);
+const char *ci_c_cold(CiCPrinter *p);
 
 /* vector_text.c: expressions over named operands of one type. A bool's operands are masks. */
 const char *ci_c_pointwise(CiCPrinter *p, CiOp op, CiDtype operand, int lanes,

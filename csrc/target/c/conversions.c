@@ -42,8 +42,8 @@ convert_at_once(CiCPrinter *p, CiDtype from, CiDtype to, int lanes, const char *
         return ci_format(p->ctx, "__builtin_convertvector(%s, %s)", value, type);
     if (ci_c_needs(p, name))
         ci_text_line(&p->helpers,
-                     "CI_INLINE %s\n%s(%s a)\n{\n#ifdef __clang__\n    return "
-                     "__builtin_convertvector(a, %s);\n#else\n    %s\n#endif\n}",
+                     "%s %s\n%s(%s a)\n{\n#ifdef __clang__\n    return "
+                     "__builtin_convertvector(a, %s);\n#else\n    %s\n#endif\n}", ci_c_inline(p),
                      type, name, source, type, text);
     return ci_format(p->ctx, "%s(%s)", name, value);
 }
@@ -68,7 +68,7 @@ hidden(CiCPrinter *p, CiDtype dtype, int lanes, bool is_given, const char *value
     ci_text_line(&p->helpers,
                  "%s %s\n%s(%s a)\n{\n%s#ifdef __aarch64__\n    __asm__(\"\" : \"+%s\"(a));\n"
                  "#else\n    __asm__(\"\" : \"+%s\"(a));\n#endif\n    return a;\n}",
-                 lanes == 1 ? "static inline" : "CI_INLINE", type, name, type, is_asked ? known.data : "",
+                 lanes == 1 ? "static inline" : ci_c_inline(p), type, name, type, is_asked ? known.data : "",
                  is_general ? "r" : is_register ? "w" : "m", is_general ? "r" : is_register ? "x" : "m");
     return ci_format(p->ctx, "%s(%s)", name, value);
 }

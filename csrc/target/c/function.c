@@ -1,7 +1,7 @@
 /* A proc as a function for the CPU: work units, polls, calls of NumPy's loops.
  *
  * Invariant: a function's body is printed before its head, so that the head declares exactly the
- * names that the body mentions. */
+ * names that the body uses. */
 #include "target/c/c.h"
 
 static bool
@@ -16,7 +16,7 @@ decode_unit(CiCPrinter *p, const CiStmt *const *loops, int count)
 {
     for (int k = count - 1; k >= 0; k--) {
         const char *var = loops[k]->vars[0]->name,
-                   *extent = ci_emit_index_text(p->base, loops[k]->extents[0]);
+                   *extent = k ? ci_emit_index_text(p->base, loops[k]->extents[0]) : "";
         ci_text_line(p->out, k ? "int64_t %s = rest %% (%s);" : "int64_t %s = rest;", var, extent);
         if (k)
             ci_text_line(p->out, "rest /= %s;", extent);
@@ -53,6 +53,8 @@ print_units(CiCPrinter *p, const CiStmt *outer)
         loops[count++] = stmt;
         stmt = stmt->body.first == stmt->body.last ? stmt->body.first : NULL;
     }
+    ci_emit_use(p->base, "begin");
+    ci_emit_use(p->base, "end");
     if (loops[count - 1]->runs) {
         print_runs(p, loops, count);
         return;
@@ -86,16 +88,18 @@ static void
 print_stop(CiCPrinter *p, const CiStmt *stmt)
 {
     ci_text_line(p->out, "if (%s)", ci_c_conditions(p, stmt));
-    ci_text_line(p->out, "    return ci_fault(run, %d);", stmt->number);
+    ci_text_line(p->out, "    return %s(%s, %d);", ci_emit_use(p->base, "ci_fault"),
+                 ci_emit_use(p->base, "run"), stmt->number);
 }
 
 static void
 print_poll(CiCPrinter *p, const CiStmt *stmt)
 {
-    ci_text_line(p->out, "turns += %s;", ci_emit_index_text(p->base, stmt->expr));
+    ci_text_line(p->out, "%s += %s;", ci_emit_use(p->base, "turns"),
+                 ci_emit_index_text(p->base, stmt->expr));
     ci_text_open(p->out, "if (turns >= %d) {", CI_POLL_ITERATIONS);
     ci_text_line(p->out, "turns = 0;");
-    ci_text_line(p->out, "if (run->poll && run->poll(run->poll_arg))");
+    ci_text_line(p->out, "if (%s->poll && run->poll(run->poll_arg))", ci_emit_use(p->base, "run"));
     ci_text_line(p->out, "    return %d;", (int)CI_ERR_INTERRUPTED);
     ci_text_close(p->out);
 }
@@ -105,17 +109,17 @@ print_poll(CiCPrinter *p, const CiStmt *stmt)
 static void
 print_turn(CiCPrinter *p, const CiStmt *let)
 {
-    ci_text_line(p->out, "const uint8_t v%d = !run->is_again && __atomic_load_n(run->turn, "
+    ci_text_line(p->out, "const uint8_t v%d = !%s->is_again && __atomic_load_n(run->turn, "
                          "__ATOMIC_ACQUIRE) >= %s;",
-                 let->value, ci_emit_index_text(p->base, let->expr));
+                 let->value, ci_emit_use(p->base, "run"), ci_emit_index_text(p->base, let->expr));
 }
 
 static void
 print_wait(CiCPrinter *p, const CiStmt *stmt)
 {
     const char *unit = ci_emit_index_text(p->base, stmt->expr);
-    ci_text_open(p->out, "if (__builtin_expect(__atomic_load_n(run->turn, __ATOMIC_ACQUIRE) < %s, 0)) {",
-                 unit);
+    ci_text_open(p->out, "if (__builtin_expect(__atomic_load_n(%s->turn, __ATOMIC_ACQUIRE) < %s, 0)) {",
+                 ci_emit_use(p->base, "run"), unit);
     ci_text_line(p->out, "const int32_t status = run->wait(run->wait_arg, %s);", unit);
     ci_text_line(p->out, "if (status)");
     ci_text_line(p->out, "    return status;");
@@ -125,8 +129,8 @@ print_wait(CiCPrinter *p, const CiStmt *stmt)
 static void
 print_publish(CiCPrinter *p, const CiStmt *stmt)
 {
-    ci_text_line(p->out, "__atomic_store_n(run->turn, %s + 1, __ATOMIC_RELEASE);",
-                 ci_emit_index_text(p->base, stmt->expr));
+    ci_text_line(p->out, "__atomic_store_n(%s->turn, %s + 1, __ATOMIC_RELEASE);",
+                 ci_emit_use(p->base, "run"), ci_emit_index_text(p->base, stmt->expr));
 }
 
 static const char *
@@ -150,7 +154,7 @@ print_apply(CiCPrinter *p, const CiStmt *apply)
             ci_text_add(&operands, ", %s, (%s) * %d", address_text(p, in),
                         in->stride ? ci_emit_index_text(p->base, in->stride) : "1", (int)size);
     }
-    ci_text_line(p->out, "run->apply(run->ufuncs, %d, %s, %s%s);",
+    ci_text_line(p->out, "%s->apply(run->ufuncs, %d, %s, %s%s);", ci_emit_use(p->base, "run"),
                  ci_op_ufunc_loop(apply->op, dtype), ci_emit_index_text(p->base, apply->expr),
                  address_text(p, &apply->at), operands.data);
 }
@@ -216,39 +220,40 @@ argument(CiCPrinter *p, const CiMemory *memory)
 static const char *
 own_memory(CiCPrinter *p, int number)
 {
-    return ci_format(p->ctx, "buffers[%d]", number);
+    return ci_format(p->ctx, "%s[%d]", ci_emit_use(p->base, "buffers"), number);
 }
 
 /* ---- functions ---- */
 
+/* Declares what the body uses, which has been printed; names the arguments that nothing uses. */
 static void
-declare_arguments(CiCPrinter *p, CiText *out, const char *body)
+declare_arguments(CiCPrinter *p, CiText *out)
 {
     static const char *const parameters[] = {"buffers", "sizes", "scalars", "begin", "end", "run"};
     CiText partials = ci_text_new(p->ctx);
     for (int k = 0; k < p->proc->nparams; k++) {
         const CiMemory *memory = p->proc->params[k];
         const char *type = ci_dtype_storage(memory->dtype);
-        if (memory->space == CI_SPACE_global && ci_emit_mentions(body, ci_c_memory(p, memory)))
-            ci_text_add(out, "    %s%s *%s%s = buffers[%d];\n", memory->is_const ? "const " : "",
-                        type, p->swap_groups && p->swap_groups[k] >= 0 ? "" : "restrict const ",
-                        ci_c_memory(p, memory), k);
-        if (memory->space == CI_SPACE_partials && ci_emit_mentions(body, memory->name))
-            ci_text_add(&partials, "    %s *const %s = (%s *)((char *)run->partials + %s);\n", type,
-                        memory->name, type, ci_emit_index_text(p->base, memory->offset));
+        if (!ci_emit_has(p->base, memory))
+            continue;
+        if (memory->space == CI_SPACE_global)
+            ci_text_add(out, "    %s%s *%s%s = %s;\n", memory->is_const ? "const " : "", type,
+                        p->swap_groups && p->swap_groups[k] >= 0 ? "" : "restrict const ",
+                        ci_c_memory(p, memory), own_memory(p, k));
+        if (memory->space == CI_SPACE_partials)
+            ci_text_add(&partials, "    %s *const %s = (%s *)((char *)%s->partials + %s);\n", type,
+                        ci_c_memory(p, memory), type, ci_emit_use(p->base, "run"),
+                        ci_emit_index_text(p->base, memory->offset));
     }
-    body = ci_format(p->ctx, "%s%s", partials.data, body);
-    for (int k = 0; k < p->proc->nsizes; k++) {
-        const char *name = ci_format(p->ctx, "size%d", k);
-        if (ci_emit_mentions(body, name))
-            ci_text_add(out, "    const int64_t %s = sizes[%d];\n", name, k);
-    }
-    if (ci_emit_mentions(body, "turns"))
+    for (int k = 0; k < p->proc->nsizes; k++)
+        if (ci_emit_has(p->base, p->proc->sizes[k]))
+            ci_text_add(out, "    const int64_t size%d = %s[%d];\n", k,
+                        ci_emit_use(p->base, "sizes"), k);
+    if (ci_emit_has_name(p->base, "turns"))
         ci_text_add(out, "    int64_t turns = 0;\n");
     ci_text_add(out, "%s", partials.data);
-    const char *all = ci_format(p->ctx, "%s%s", out->data, body);
     for (size_t k = 0; k < sizeof parameters / sizeof *parameters; k++)
-        if (!ci_emit_mentions(all, parameters[k]))
+        if (!ci_emit_has_name(p->base, parameters[k]))
             ci_text_add(out, "    (void)%s;\n", parameters[k]);
 }
 
@@ -286,9 +291,10 @@ ci_c_print_proc(CiCPrinter *p, CiText *out, const CiProc *proc)
     ci_c_find_masks(p, proc);
     ci_c_print_block(p, &proc->body);
     ci_c_print_moved_back(p);
-    declare_arguments(p, &head, body.data);
+    declare_arguments(p, &head);
     ci_text_add(out,
                 "%sint32_t\n%s(void *const *buffers, const int64_t *sizes, const void *scalars, "
                 "int64_t begin, int64_t end, CiRun *run)\n{\n%s%s    return 0;\n}\n",
-                p->has_loops_left ? "CI_OPTIMIZED " : "", proc->name, head.data, body.data);
+                p->has_loops_left ? ci_format(p->ctx, "%s ", ci_emit_use(p->base, "CI_OPTIMIZED")) : "",
+                ci_emit_name(p->base, proc->name), head.data, body.data);
 }

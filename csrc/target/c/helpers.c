@@ -26,7 +26,7 @@ ci_c_rounding(CiCPrinter *p, const char *function, CiDtype dtype, int lanes)
     const char *text =
                    p->instructions->rounding(p->ctx, function, dtype, lanes * (int)ci_dtype_size(dtype)),
                *suffix = dtype == CI_DTYPE_f64 ? "" : "f";
-    ci_text_add(&p->helpers, "CI_INLINE %s\n%s(%s a)\n{\n", type, name, type);
+    ci_text_add(&p->helpers, "%s %s\n%s(%s a)\n{\n", ci_c_inline(p), type, name, type);
     if (!p->instructions->is_portable)
         ci_text_add(&p->helpers, "#ifdef __clang__\n    return __builtin_elementwise_%s(a);\n#else\n",
                     function);
@@ -50,7 +50,7 @@ ci_c_fused(CiCPrinter *p, CiDtype dtype, int lanes)
         return name;
     int bytes = lanes * (int)ci_dtype_size(dtype);
     const char *text = p->instructions->fused(p->ctx, dtype, bytes, p->vector_bytes);
-    ci_text_add(&p->helpers, "CI_INLINE %s\n%s(%s a, %s b, %s c)\n{\n", type, name, type, type,
+    ci_text_add(&p->helpers, "%s %s\n%s(%s a, %s b, %s c)\n{\n", ci_c_inline(p), type, name, type, type,
                 type);
     if (text)
         ci_text_add(&p->helpers, "    %s\n}\n", text);
@@ -75,8 +75,8 @@ ci_c_where(CiCPrinter *p, CiDtype dtype, int lanes, const char *condition, const
                *name = ci_format(p->ctx, "where_%s", type);
     if (ci_c_needs(p, name))
         ci_text_line(&p->helpers,
-                     "CI_INLINE %s\n%s(%s m, %s a, %s b)\n{\n    return (%s)(((%s)a & m) | ((%s)b "
-                     "& ~m));\n}",
+                     "%s %s\n%s(%s m, %s a, %s b)\n{\n    return (%s)(((%s)a & m) | ((%s)b "
+                     "& ~m));\n}", ci_c_inline(p),
                      type, name, bits, type, type, type, bits, bits);
     return ci_format(p->ctx, "%s(%s, %s, %s)", name, condition, yes, no);
 }
@@ -109,8 +109,8 @@ ci_c_extreme(CiCPrinter *p, CiOp op, CiDtype dtype, int lanes, const char *plain
     if (ci_c_needs(p, name))
         ci_text_line(
             &p->helpers,
-            "CI_INLINE %s\n%s(%s a, %s b)\n{\n#ifdef __clang__\n    return %s;\n#else\n    "
-            "return %s;\n#endif\n}",
+            "%s %s\n%s(%s a, %s b)\n{\n#ifdef __clang__\n    return %s;\n#else\n    "
+            "return %s;\n#endif\n}", ci_c_inline(p),
             type, name, type, type, plain, whole);
     return name;
 }
@@ -139,7 +139,7 @@ static const char *
 print_single(CiCPrinter *p, const char *name, const char *symbol, CiDtype dtype, bool is_binary)
 {
     const char *type = ci_emit_type(dtype), *vector = ci_c_type(p, dtype, full_lanes(p, dtype));
-    ci_text_line(&p->helpers, "CI_INLINE %s\n%s(%s a%s%s%s)\n{", type, name, type,
+    ci_text_line(&p->helpers, "%s %s\n%s(%s a%s%s%s)\n{", ci_c_inline(p), type, name, type,
                  is_binary ? ", " : "", is_binary ? type : "", is_binary ? " b" : "");
     ci_text_line(&p->helpers, "    const %s none = {0};\n    return %s(a - none%s)[0];\n}", vector,
                  symbol, is_binary ? ", b - none" : "");
@@ -170,7 +170,7 @@ print_narrow(CiCPrinter *p, const char *name, const char *symbol, CiDtype dtype,
     int full = full_lanes(p, dtype);
     const char *vector = ci_c_type(p, dtype, full);
     CiText *out = &p->helpers;
-    ci_text_add(out, "CI_INLINE %s\n%s(%s a%s%s%s)\n{\n    const %s y = %s(", type, name, type,
+    ci_text_add(out, "%s %s\n%s(%s a%s%s%s)\n{\n    const %s y = %s(", ci_c_inline(p), type, name, type,
                 is_binary ? ", " : "", is_binary ? type : "", is_binary ? " b" : "", vector,
                 symbol);
     print_padded(out, "a", lanes, full);
@@ -232,7 +232,7 @@ ci_c_splat(CiCPrinter *p, CiDtype dtype, int lanes)
     const char *type = ci_c_type(p, dtype, lanes), *name = ci_format(p->ctx, "splat_%s", type);
     if (!ci_c_needs(p, name))
         return name;
-    ci_text_add(&p->helpers, "CI_INLINE %s\n%s(%s a)\n{\n    return (%s){", type, name,
+    ci_text_add(&p->helpers, "%s %s\n%s(%s a)\n{\n    return (%s){", ci_c_inline(p), type, name,
                 ci_c_type(p, dtype, 1), type);
     for (int l = 0; l < lanes; l++)
         ci_text_add(&p->helpers, l ? ", a" : "a");
@@ -261,7 +261,7 @@ ci_c_load_strided(CiCPrinter *p, CiDtype dtype, int lanes, bool is_part)
         return name;
     CiText *out = &p->helpers;
     ci_text_add(out, "%s %s\n%s(const %s *m, int64_t s%s)\n{\n",
-                is_part ? "static CI_COLD" : "CI_INLINE", type, name, ci_dtype_storage(dtype),
+                is_part ? ci_c_cold(p) : ci_c_inline(p), type, name, ci_dtype_storage(dtype),
                 is_part ? ", int64_t n" : "");
     if (is_part) {
         ci_text_add(out,
@@ -288,7 +288,7 @@ ci_c_store_strided(CiCPrinter *p, CiDtype dtype, int lanes, bool is_part)
         return name;
     CiText *out = &p->helpers;
     ci_text_add(out, "%s void\n%s(%s *m, int64_t s, %s v%s)\n{\n",
-                is_part ? "static CI_COLD" : "CI_INLINE", name, ci_dtype_storage(dtype), type,
+                is_part ? ci_c_cold(p) : ci_c_inline(p), name, ci_dtype_storage(dtype), type,
                 is_part ? ", int64_t n" : "");
     if (is_part)
         ci_text_add(out, "    for (int64_t l = 0; l < n; l++)\n        m[l*s] = v[l];\n");
@@ -314,7 +314,7 @@ ci_c_first_lanes(CiCPrinter *p, int bytes, int lanes)
     const char *type = ci_c_mask_type(p, bytes, lanes), *name = ci_format(p->ctx, "first_%s", type);
     if (!ci_c_needs(p, name))
         return name;
-    ci_text_add(&p->helpers, "CI_INLINE %s\n%s(int64_t n)\n{\n    return (%s){", type, name, type);
+    ci_text_add(&p->helpers, "%s %s\n%s(int64_t n)\n{\n    return (%s){", ci_c_inline(p), type, name, type);
     add_numbers(&p->helpers, lanes);
     ci_text_add(&p->helpers, "} < (int%d_t)n;\n}\n", 8 * bytes);
     return name;
@@ -331,7 +331,7 @@ ci_c_lane_shift(CiCPrinter *p, const char *sign, CiDtype dtype, int lanes)
                *name = ci_format(p->ctx, "shift_%s_%s", *sign == '<' ? "left" : "right", type);
     if (!ci_c_needs(p, name))
         return name;
-    ci_text_add(&p->helpers, "CI_INLINE %s\n%s(%s a, %s b)\n{\n    %s m;\n", type, name, type, type, mask);
+    ci_text_add(&p->helpers, "%s %s\n%s(%s a, %s b)\n{\n    %s m;\n", ci_c_inline(p), type, name, type, type, mask);
     for (int bits = 1; bits < 8 * size; bits *= 2)
         ci_text_add(&p->helpers, "    m = (b & %d) != 0;\n    a = (%s)(((%s)(a %s %d) & m) | ((%s)a & ~m));\n", bits, type, mask,
                     sign, bits, mask);
@@ -348,7 +348,7 @@ ci_c_find_lane(CiCPrinter *p, int bytes, int lanes)
     if (!ci_c_needs(p, name))
         return name;
     const char *bits = p->instructions->byte_bits ? p->instructions->byte_bits(p->ctx, lanes * bytes, p->vector_bytes) : NULL;
-    ci_text_add(&p->helpers, "CI_INLINE int64_t\n%s(%s mask)\n{\n", name, type);
+    ci_text_add(&p->helpers, "%s int64_t\n%s(%s mask)\n{\n", ci_c_inline(p), name, type);
     if (bits)
         ci_text_add(&p->helpers, "    const uint64_t bits = %s;\n    return bits ? __builtin_ctzll(bits) / %d : %d;\n}\n", bits,
                     bytes, lanes);
@@ -396,7 +396,7 @@ ci_c_pack(CiCPrinter *p, CiDtype dtype, int lanes)
     if (!ci_c_needs(p, name))
         return name;
     CiText *out = &p->helpers;
-    ci_text_add(out, "CI_INLINE int64_t\n%s(%s *m, %s v, %s mask, int64_t live, int64_t room)\n{\n",
+    ci_text_add(out, "%s int64_t\n%s(%s *m, %s v, %s mask, int64_t live, int64_t room)\n{\n", ci_c_inline(p),
                 name, ci_dtype_storage(dtype), type, mask);
     ci_text_add(out, "    typedef %s numbers __attribute__((vector_size(%d)));\n",
                 size == 4 ? "int" : "long long", bytes);
@@ -417,8 +417,8 @@ print_masked_load(CiCPrinter *p, CiDtype dtype, int lanes)
     const char *type = ci_c_type(p, dtype, lanes), *moved = ci_c_type(p, real, lanes),
                *bits = ci_c_mask_type(p, size, lanes);
     ci_text_add(&p->helpers,
-                "CI_INLINE %s\nload_part_%s(const %s *m, int64_t n)\n{\n"
-                "    const %s first = (%s){0} + *(const int%d_t *)m;\n",
+                "%s %s\nload_part_%s(const %s *m, int64_t n)\n{\n"
+                "    const %s first = (%s){0} + *(const int%d_t *)m;\n", ci_c_inline(p),
                 type, type, ci_dtype_storage(dtype), bits, bits, 8 * size);
     ci_text_add(&p->helpers, "    return (%s)%s;\n}\n", type,
                 p->instructions->masked_load(p->ctx, real, lanes * size, moved));
@@ -442,7 +442,7 @@ load_few(CiCPrinter *p, CiDtype dtype, int lanes, int n)
                *name = ci_format(p->ctx, "load_%d_of_%s", n, type);
     if (!ci_c_needs(p, name))
         return name;
-    ci_text_add(&p->helpers, "CI_INLINE %s\n%s(const %s *m)\n{\n    return (%s){", type, name,
+    ci_text_add(&p->helpers, "%s %s\n%s(const %s *m)\n{\n    return (%s){", ci_c_inline(p), type, name,
                 ci_dtype_storage(dtype), type);
     for (int l = 0; l < lanes; l++)
         ci_text_add(&p->helpers, "%sm[%d]", l ? ", " : "", l < n ? l : 0);
@@ -467,9 +467,9 @@ print_part_load(CiCPrinter *p, CiDtype dtype, int lanes)
 {
     const char *type = ci_c_type(p, dtype, lanes), *element = ci_dtype_storage(dtype);
     ci_text_add(&p->helpers,
-                "static CI_COLD %s\nload_part_%s(const %s *m, int64_t n)\n{\n"
+                "%s %s\nload_part_%s(const %s *m, int64_t n)\n{\n"
                 "    if (n >= %d)\n        return *(const %s_u *)m;\n    %s v = (%s){0} + m[0];\n"
-                "    if (n <= 0)\n        return v;\n    %s *to = (%s *)&v;\n",
+                "    if (n <= 0)\n        return v;\n    %s *to = (%s *)&v;\n", ci_c_cold(p),
                 type, type, element, lanes, type, type, type, element, element);
     print_copy(p, "to", "m", element, lanes);
     ci_text_add(&p->helpers, "    return v;\n}\n");
@@ -480,9 +480,9 @@ print_part_store(CiCPrinter *p, CiDtype dtype, int lanes)
 {
     const char *type = ci_c_type(p, dtype, lanes), *element = ci_dtype_storage(dtype);
     ci_text_add(&p->helpers,
-                "static CI_COLD void\nstore_part_%s(%s *m, %s v, int64_t n)\n{\n"
+                "%s void\nstore_part_%s(%s *m, %s v, int64_t n)\n{\n"
                 "    if (n >= %d)\n        *(%s_u *)m = v;\n    if (n <= 0 || n >= %d)\n"
-                "        return;\n    const %s *from = (const %s *)&v;\n",
+                "        return;\n    const %s *from = (const %s *)&v;\n", ci_c_cold(p),
                 type, element, type, lanes, type, lanes, element, element);
     print_copy(p, "m", "from", element, lanes);
     ci_text_add(&p->helpers, "}\n");
@@ -511,7 +511,7 @@ store_few(CiCPrinter *p, CiDtype dtype, int lanes, int n)
                *name = ci_format(p->ctx, "store_%d_of_%s", n, type);
     if (!ci_c_needs(p, name))
         return name;
-    ci_text_add(&p->helpers, "CI_INLINE void\n%s(%s *m, %s v)\n{\n", name, ci_dtype_storage(dtype),
+    ci_text_add(&p->helpers, "%s void\n%s(%s *m, %s v)\n{\n", ci_c_inline(p), name, ci_dtype_storage(dtype),
                 type);
     for (int l = 0; l < n; l++)
         ci_text_add(&p->helpers, "    m[%d] = v[%d];\n", l, l);
@@ -532,7 +532,7 @@ ci_c_store_part(CiCPrinter *p, CiDtype dtype, int lanes, const char *place, cons
         return ci_format(p->ctx, "%s(%s, %s)", store_few(p, dtype, lanes, few), place, value);
     bool is_new = ci_c_needs(p, name);
     if (is_new && masked)
-        ci_text_add(&p->helpers, "CI_INLINE void\n%s(%s *m, %s v, int64_t n)\n{\n    %s;\n}\n", name,
+        ci_text_add(&p->helpers, "%s void\n%s(%s *m, %s v, int64_t n)\n{\n    %s;\n}\n", ci_c_inline(p), name,
                     ci_dtype_storage(dtype), type,
                     p->instructions->masked_store(p->ctx, real, lanes * (int)ci_dtype_size(dtype), moved));
     else if (is_new)

@@ -44,7 +44,7 @@ call(CiCPrinter *p, const char *function, CiDtype dtype, int lanes, CiDtype from
         const char *native = dtype == CI_DTYPE_f16 && p->instructions->half
                                  ? p->instructions->half(p->ctx, function, lanes, p->vector_bytes)
                                  : NULL;
-        ci_text_line(&p->helpers, "CI_INLINE %s\n%s(%s a)\n{\n    %sU u = %s;", result, name, argument, start, given);
+        ci_text_line(&p->helpers, "%s %s\n%s(%s a)\n{\n    %sU u = %s;", ci_c_inline(p), result, name, argument, start, given);
         if (native) /* by names that only gcc has */
             ci_text_line(&p->helpers, "#ifndef __clang__\n    %s\n#endif", native);
         ci_text_line(&p->helpers, "    %s\n    return %s;\n}", text, made);

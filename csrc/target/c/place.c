@@ -21,8 +21,9 @@ struct CiCBase {
 const char *
 ci_c_memory(CiCPrinter *p, const CiMemory *memory)
 {
-    return memory->space == CI_SPACE_global ? ci_emit_buffer(p->base, memory->buffer)
-                                            : memory->name;
+    ci_emit_note(p->base, memory);
+    return ci_emit_name(p->base, memory->space == CI_SPACE_global ? ci_emit_buffer(p->base, memory->buffer)
+                                                                  : memory->name);
 }
 
 /* ---- pointers that are shared ---- */
@@ -219,16 +220,17 @@ ci_c_print_alloc(CiCPrinter *p, const CiMemory *memory)
     const char *type = ci_c_mask_in(p, memory)
                            ? ci_c_mask_type(p, ci_c_mask_in(p, memory), memory->lanes)
                        : is_value ? ci_c_type(p, memory->dtype, memory->lanes)
-                                  : ci_dtype_storage(memory->dtype);
+                                  : ci_dtype_storage(memory->dtype),
+               *name = ci_c_memory(p, memory);
     if (memory->space == CI_SPACE_scratch)
-        ci_text_line(p->out, "%s *const %s = (%s *)((char *)run->scratch + %s);", type,
-                     memory->name, type, ci_emit_index_text(p->base, memory->offset));
+        ci_text_line(p->out, "%s *const %s = (%s *)((char *)%s->scratch + %s);", type, name, type,
+                     ci_emit_use(p->base, "run"), ci_emit_index_text(p->base, memory->offset));
     else if (is_variable(memory))
-        ci_text_line(p->out, "%s %s = %s;", type, memory->name,
+        ci_text_line(p->out, "%s %s = %s;", type, name,
                      is_complex          ? "{0, 0}"
                      : memory->lanes > 1 ? "{0}"
                                          : "0");
     else
-        ci_text_line(p->out, "%s %s[%s] __attribute__((aligned(64)));", type, memory->name,
+        ci_text_line(p->out, "%s %s[%s] __attribute__((aligned(64)));", type, name,
                      ci_emit_index_text(p->base, memory->size));
 }

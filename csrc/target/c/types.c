@@ -29,6 +29,26 @@ ci_c_needs(CiCPrinter *p, const char *name)
     return true;
 }
 
+bool
+ci_c_has(const CiCPrinter *p, const char *name)
+{
+    return ci_map_find(p->known, CI_KEY(ci_intern(p->ctx, name)));
+}
+
+const char *
+ci_c_inline(CiCPrinter *p)
+{
+    ci_c_needs(p, "CI_INLINE");
+    return "CI_INLINE";
+}
+
+const char *
+ci_c_cold(CiCPrinter *p)
+{
+    ci_c_needs(p, "CI_COLD");
+    return "static CI_COLD";
+}
+
 /* The second form is one that memory has: aligned as its elements are. */
 static void
 declare_vector(CiCPrinter *p, const char *name, CiDtype dtype, int lanes)

@@ -39,6 +39,7 @@ print_warp(CiGpuPrinter *p, const CiStmt *reduction, const Parts *parts, int lan
     CiCPrinter *c = &p->c;
     ci_text_line(c->out, "#pragma unroll");
     ci_text_open(c->out, "for (int h = %d; h; h /= 2) {", lanes / 2);
+    ci_emit_use(c->base, "ci_shuffle");
     print_others(c, parts, "ci_shuffle(%s, h)");
     ci_c_print_block(c, &reduction->body);
     ci_text_close(c->out);
@@ -67,7 +68,7 @@ print_exchanged(CiGpuPrinter *p, const CiStmt *reduction, const Parts *parts, in
                      parts->memories[k]->name, p->gpu->thread, warps);
     print_warp(p, reduction, parts, warps);
     for (int k = 0; k < parts->count; k++)
-        ci_text_line(c->out, "%s = ci_first(%s, %d);", parts->memories[k]->name,
+        ci_text_line(c->out, "%s = %s(%s, %d);", parts->memories[k]->name, ci_emit_use(c->base, "ci_first"),
                      parts->memories[k]->name, CI_WARP);
 }
 
@@ -158,7 +159,7 @@ ci_gpu_print_block_reduce(CiGpuPrinter *p, const CiStmt *reduction)
         if (p->threads > warp)
             print_warps(p, reduction, &parts);
         else
-            print_total(p, &parts, ci_format(p->c.ctx, "ci_first(%%s, %d)", lanes));
+            print_total(p, &parts, ci_format(p->c.ctx, "%s(%%s, %d)", ci_emit_use(p->c.base, "ci_first"), lanes));
     }
     ci_text_close(p->c.out);
     p->other = NULL;
@@ -180,6 +181,7 @@ print_prefix_of_lanes(CiCPrinter *c, const CiStmt *prefix, const Parts *parts, i
 {
     ci_text_line(c->out, "#pragma unroll");
     ci_text_open(c->out, "for (int h = 1; h < %d; h *= 2) {", lanes);
+    ci_emit_use(c->base, "ci_before");
     print_others(c, parts, "ci_before(%s, h)");
     ci_text_open(c->out, "if (lane >= h) {");
     ci_c_print_block(c, &prefix->body);

@@ -106,15 +106,14 @@ static const char await_helper[] =
     "    asm volatile(\"griddepcontrol.wait;\" ::: \"memory\");\n#endif\n}\n";
 
 static void
-add_helpers(CiText *out, const char *source)
+add_helpers(CiText *out, CiEmitter *e)
 {
     ci_text_add(out, "%s", await_helper);
-    if (ci_emit_mentions(source, "ci_shuffle") || ci_emit_mentions(source, "ci_first") ||
-        ci_emit_mentions(source, "ci_before"))
+    if (ci_emit_uses(e, "ci_shuffle") || ci_emit_uses(e, "ci_first") || ci_emit_uses(e, "ci_before"))
         ci_text_add(out, "%s", shuffle_helpers);
-    if (ci_emit_mentions(source, "ci_lanes"))
+    if (ci_emit_uses(e, "ci_lanes"))
         ci_text_add(out, "%s", lanes_helper);
-    ci_cuda_add_tiles(out, source);
+    ci_cuda_add_tiles(out, e);
 }
 
 const CiGpuDialect ci_gpu_cuda = {

@@ -40,8 +40,8 @@ typedef struct CiGpuDialect {
     /* Functions: the float of 32 bits, and how many bits of a number of 64 are set. */
     const char *float_of_bits, *count_bits;
     const char *prelude; /* before all else */
-    /* Prints the functions that the source calls besides its own. NULL: there are none. */
-    void (*helpers)(CiText *out, const char *source);
+    /* Prints the functions that the source uses (ci_emit_uses) besides its own. NULL: there are none. */
+    void (*helpers)(CiText *out, CiEmitter *e);
 } CiGpuDialect;
 
 /* Threads may combine at an element at once. */

@@ -187,10 +187,16 @@ lane_of(const Run *r, int value)
     return ci_format(r->p->ctx, is_plain ? "v%d" : "v%d.v[l]", value);
 }
 
+const char *
+ci_gpu_lanes_type(CiCPrinter *p, const char *element, int lanes)
+{
+    return ci_format(p->ctx, "%s<%s, %d>", ci_emit_use(p->base, "ci_lanes"), element, lanes);
+}
+
 static const char *
 type_text(const Run *r, const char *element)
 {
-    return ci_format(r->p->ctx, "ci_lanes<%s, %d>", element, r->lanes);
+    return ci_gpu_lanes_type(r->p, element, r->lanes);
 }
 
 static const char *

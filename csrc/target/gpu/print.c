@@ -197,7 +197,7 @@ print_alloc(CiCPrinter *c, const CiMemory *memory)
     const char *type = is_value || memory->lanes > 1 ? ci_emit_type(memory->dtype)
                                                      : ci_dtype_storage(memory->dtype);
     if (memory->lanes > 1)
-        type = ci_format(c->ctx, "ci_lanes<%s, %d>", type, memory->lanes);
+        type = ci_gpu_lanes_type(c, type, memory->lanes);
     if (memory->space == CI_SPACE_shared)
         print_shared(p, memory);
     else if (count == 1 || (is_value && ci_expr_equals_const(memory->size, 1)))

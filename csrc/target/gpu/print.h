@@ -27,7 +27,8 @@ void ci_gpu_print_proc(CiCPrinter *p, CiText *out, const CiProc *proc);
 /* source.c: all procs, and what they call. */
 void ci_gpu_print_source(CiText *out, const CiKernels *kernels, const CiProcs *procs);
 
-/* lanes.c: neighbouring lets and stores in lanes as one loop over them; the last one. */
+/* lanes.c: the type of so many elements; neighbouring lets and stores in lanes as one loop over them, the last one. */
+const char *ci_gpu_lanes_type(CiCPrinter *p, const char *element, int lanes);
 const CiStmt *ci_gpu_print_lanes(CiCPrinter *p, const CiStmt *first);
 void ci_gpu_print_choice(CiCPrinter *p, const CiStmt *let);
 bool ci_gpu_is_in_lanes(const CiCPrinter *p, const CiStmt *stmt);
@@ -48,7 +49,7 @@ bool ci_gpu_declare_shared(CiGpuPrinter *p, CiDtype dtype, const char *name, int
 /* tiles.c: copies to tiles, and products of tiles. The functions that the source calls for them, in CUDA. */
 bool ci_gpu_is_of_tiles(const CiStmt *stmt);
 void ci_gpu_print_tiles(CiGpuPrinter *p, const CiStmt *stmt);
-void ci_cuda_add_tiles(CiText *out, const char *source);
+void ci_cuda_add_tiles(CiText *out, CiEmitter *e);
 
 /* Launch properties of a proc. */
 const CiExpr *ci_gpu_blocks(CiSym *sym, const CiProc *proc);

@@ -35,12 +35,12 @@ add_division(CiText *out, const char *function)
 
 /* Functions that are computed in f64 and rounded. */
 static void
-add_rounded(CiText *out, const char *source, const CiGpuDialect *gpu)
+add_rounded(CiText *out, CiEmitter *e, const CiGpuDialect *gpu)
 {
     for (int k = 0; k < gpu->spelling.nimprecise; k++) {
         const CiImprecise *row = &gpu->spelling.imprecise[k];
         bool is_pair = row->operands == 2;
-        if (!ci_emit_mentions(source, ci_format(out->ctx, "ci_rounded_%s", row->function)))
+        if (!ci_emit_uses(e, ci_format(out->ctx, "ci_rounded_%s", row->function)))
             continue;
         if (!gpu->has_f64)
             ci_fail(out->ctx, CI_ERR_UNSUPPORTED,
@@ -68,11 +68,11 @@ ci_gpu_print_source(CiText *out, const CiKernels *kernels, const CiProcs *procs)
     ci_emit_support(base, &support);
     add_names(out, gpu);
     ci_emit_types(out);
-    if (ci_emit_mentions(body.data, "ci_floordiv") || ci_emit_mentions(body.data, "ci_mod"))
+    if (ci_emit_uses(base, "ci_floordiv") || ci_emit_uses(base, "ci_mod"))
         add_division(out, gpu->spelling.function);
-    ci_text_add_chars(&support, body.data, body.length);
     if (gpu->helpers)
-        gpu->helpers(out, support.data);
-    add_rounded(out, support.data, gpu);
+        gpu->helpers(out, base);
+    add_rounded(out, base, gpu);
     ci_text_add_chars(out, support.data, support.length);
+    ci_text_add_chars(out, body.data, body.length);
 }

@@ -32,14 +32,20 @@ print_copy(CiCPrinter *c, const CiStmt *copy)
                  copy->live ? ci_c_memory(c, from->memory) : place(c, from), size, live);
 }
 
+static const char *
+multiply_name(CiContext *ctx, CiDtype dtype, int columns, bool is_own)
+{
+    return ci_format(ctx, "ci_multiply_%s%s_%d", is_own ? "own_" : "", ci_dtype_name(dtype), columns);
+}
+
 static void
 print_multiply(CiCPrinter *c, const CiStmt *multiply)
 {
     const CiAccess *left = &multiply->in[0], *right = &multiply->in[1];
     bool is_own = left->memory->space == CI_SPACE_thread;
     const char *along = is_own ? "" : ci_format(c->ctx, "%d, ", multiply->number & 1);
-    ci_text_line(c->out, "%s_%s_%lld<%s%d, %d>(%s, %s, %s);", is_own ? "ci_multiply_own" : "ci_multiply",
-                 ci_dtype_name(right->memory->dtype), (long long)multiply->limit->value, along,
+    ci_text_line(c->out, "%s<%s%d, %d>(%s, %s, %s);",
+                 ci_emit_use(c->base, multiply_name(c->ctx, right->memory->dtype, (int)multiply->limit->value, is_own)), along,
                  multiply->number >> 1 & 1, multiply->number >> 2, multiply->at.memory->name, place(c, left), place(c, right));
 }
 
@@ -52,7 +58,7 @@ ci_gpu_print_tiles(CiGpuPrinter *p, const CiStmt *stmt)
     else if (stmt->kind == CI_STMT_commit)
         ci_text_line(c->out, "ci_commit();");
     else if (stmt->kind == CI_STMT_synchronize)
-        ci_text_line(c->out, "ci_synchronize<%d>();", stmt->number);
+        ci_text_line(c->out, "%s<%d>();", ci_emit_use(c->base, "ci_synchronize"), stmt->number);
     else
         print_multiply(c, stmt);
 }
@@ -188,11 +194,17 @@ static const char fragments[] =
     "}\n";
 
 static void
-add_type(CiText *out, const char *source, CiDtype dtype)
+add_type(CiText *out, CiEmitter *e, CiDtype dtype)
 {
     const char *type = ci_dtype_name(dtype);
-    bool has_own = strstr(source, ci_format(out->ctx, "ci_multiply_own_%s_", type));
-    if (!has_own && !strstr(source, ci_format(out->ctx, "ci_multiply_%s_", type)))
+    bool uses[2][3], has_own = false, has_any = false;
+    for (int is_own = 0; is_own < 2; is_own++)
+        for (int k = 0; k < 3; k++) {
+            uses[is_own][k] = ci_emit_uses(e, multiply_name(e->ctx, dtype, 64 << k, is_own));
+            has_any |= uses[is_own][k];
+            has_own |= is_own && uses[is_own][k];
+        }
+    if (!has_any)
         return;
     if (has_own)
         ci_text_add(out,
@@ -207,19 +219,19 @@ add_type(CiText *out, const char *source, CiDtype dtype)
                 "\"r\"(b[0]), \"r\"(b[1])); }\n",
                 type, type, type);
     for (int is_own = 0; is_own < 2; is_own++)
-        for (int columns = 64; columns <= 256; columns *= 2)
-            if (ci_emit_mentions(source, ci_format(out->ctx, "ci_multiply_%s%s_%d", is_own ? "own_" : "", type, columns))) {
-                add_wgmma(out, type, columns, is_own);
-                add_mma(out, type, columns, is_own);
+        for (int k = 0; k < 3; k++)
+            if (uses[is_own][k]) {
+                add_wgmma(out, type, 64 << k, is_own);
+                add_mma(out, type, 64 << k, is_own);
             }
 }
 
 void
-ci_cuda_add_tiles(CiText *out, const char *source)
+ci_cuda_add_tiles(CiText *out, CiEmitter *e)
 {
-    if (!ci_emit_mentions(source, "ci_synchronize"))
+    if (!ci_emit_uses(e, "ci_synchronize"))
         return;
     ci_text_add(out, "%s%s", copies, fragments);
-    add_type(out, source, CI_DTYPE_f16);
-    add_type(out, source, CI_DTYPE_bf16);
+    add_type(out, e, CI_DTYPE_f16);
+    add_type(out, e, CI_DTYPE_bf16);
 }

@@ -5,7 +5,7 @@
  * Rows begin at the first element of their outer point and do not overlap in scratch. Units follow
  * from the axes and the split. */
 #include "base/map.h"
-#include "ir/kernel.h"
+#include "analysis/templates.h"
 
 typedef struct Verifier {
     CiContext *ctx;
@@ -126,7 +126,7 @@ static void
 verify_stage(const Verifier *v, const CiStage *stage)
 {
     int lanes = count_lanes(stage->axes, stage->naxes);
-    bool is_free = v->part->kind == CI_TEMPLATE_margins; /* columns side by side, their rows inside */
+    bool is_free = ci_template_is_whole(v->part);
     if (lanes > (v->part->lanes_on_outer ? 0 : 1))
         refuse(v, "lanes on two axes");
     if (lanes == 1 && !is_free && stage->axes[stage->naxes - 1].label != CI_LABEL_vector)
@@ -181,43 +181,12 @@ verify_tree(const Verifier *v, const CiLoopTree *tree)
 /* ---- what a launch is told ---- */
 
 static void
-verify_margins(const Verifier *v)
-{
-    const CiKernel *kernel = v->whole;
-    CiMargins margins;
-    const char *why = ci_kernel_why_no_margins(kernel, &margins);
-    if (why)
-        refuse(v, ci_format(v->ctx, "it has no margins: %s", why));
-    if (kernel->split_parts < 1 || (kernel->split_parts & (kernel->split_parts - 1)) ||
-        margins.width->low / kernel->split_parts < CI_MARGINS_COLUMNS)
-        refuse(v, "units of margins are subtrees of columns");
-}
-
-static const CiExpr *
-verify_product(const Verifier *v)
-{
-    const CiKernel *kernel = v->whole;
-    CiProduct product;
-    const char *why = ci_kernel_why_no_product(kernel, &product);
-    if (why)
-        refuse(v, ci_format(v->ctx, "it is no product: %s", why));
-    if (!kernel->lanes_on_outer || !kernel->outer[product.row].factor)
-        refuse(v, "units of a product are tiles of its rows and columns");
-    return v->machine->packs_products ? ci_product_scratch(v->sym, kernel, &product)
-                                      : ci_expr_const(v->sym, 0);
-}
-
-static const CiExpr *
 verify_template(const Verifier *v)
 {
-    CiAttention attention;
-    if (v->whole->kind != CI_TEMPLATE_attention)
-        return verify_product(v);
-    const char *why = ci_kernel_why_no_attention(v->sym, v->whole, &attention);
+    CiTemplateMeasure measure;
+    const char *why = ci_template_measure(v->sym, v->whole, &measure);
     if (why)
-        refuse(v, ci_format(v->ctx, "it is no attention: %s", why));
-    return v->machine->packs_products ? ci_attention_scratch(v->sym, v->whole, v->machine, &attention)
-                                      : ci_expr_const(v->sym, 0);
+        refuse(v, ci_format(v->ctx, "it is no %s: %s", ci_template_names[v->whole->kind], why));
 }
 
 static void
@@ -258,10 +227,8 @@ verify_kernel(void *arg, const CiKernel *kernel)
         verify_placements(&v);
     }
     const CiExpr *rows = tree ? verify_tree(&v, tree) : verify_part(&v);
-    if (kernel->kind == CI_TEMPLATE_margins)
-        verify_margins(&v);
-    else
-        verify_units(&v, kernel->kind ? verify_template(&v) : rows);
+    verify_template(&v);
+    verify_units(&v, ci_template_scratch(v.sym, v.machine, kernel, rows));
 }
 
 void

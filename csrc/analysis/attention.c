@@ -1,19 +1,8 @@
-/* Recognizes attention: a softmax along rows of scores, which a product makes, between that product and one
+/* Attention as a template: a softmax along rows of scores, which a product makes, between that product and one
  * with values. The sum of the softmax divides the second product. */
-#include "ir/kernel.h"
-#include "ir/machine.h"
+#include "analysis/templates.h"
 
 #include <string.h>
-
-static bool
-varies(const CiBody *body, int position, const CiExpr *symbol)
-{
-    const CiScalar *op = &body->ops[position];
-    bool depends = op->index && ci_expr_depends_on(op->index, symbol);
-    for (int k = 0; !depends && k < op->nargs; k++)
-        depends = varies(body, op->args[k], symbol);
-    return depends;
-}
 
 static bool
 is_same(const CiBody *a, int x, const CiBody *b, int y)
@@ -57,10 +46,10 @@ left_factor(const CiKernel *kernel, const CiNest *nest)
     const CiExpr *row = kernel->outer[kernel->nouter - 1].var, *column = nest->axes[kernel->nouter].var,
                  *step = nest->axes[kernel->nouter + 1].var;
     const int *factors = result_of(nest)->args;
-    int left = varies(&nest->body, factors[0], column);
-    bool is_row_by_column = varies(&nest->body, factors[left], row) && !varies(&nest->body, factors[left], column) &&
-                            varies(&nest->body, factors[!left], column) && !varies(&nest->body, factors[!left], row);
-    return is_row_by_column && varies(&nest->body, factors[0], step) && varies(&nest->body, factors[1], step) ? left : -1;
+    int left = ci_body_varies(&nest->body, factors[0], column);
+    bool is_row_by_column = ci_body_varies(&nest->body, factors[left], row) && !ci_body_varies(&nest->body, factors[left], column) &&
+                            ci_body_varies(&nest->body, factors[!left], column) && !ci_body_varies(&nest->body, factors[!left], row);
+    return is_row_by_column && ci_body_varies(&nest->body, factors[0], step) && ci_body_varies(&nest->body, factors[1], step) ? left : -1;
 }
 
 static bool
@@ -149,12 +138,6 @@ find_nests(const CiKernel *kernel, CiAttention *a)
     return a->product ? NULL : "two products with a softmax between them are missing";
 }
 
-bool
-ci_attention_has_size(const CiExpr *size, bool is_wide)
-{
-    return (is_wide && size->kind != CI_EXPR_const) || size->high <= CI_ATTENTION_SIZE;
-}
-
 const char *
 ci_kernel_why_no_attention(CiSym *sym, const CiKernel *kernel, CiAttention *out)
 {
@@ -205,24 +188,76 @@ plus(CiSym *sym, const CiExpr *x, int64_t y)
 }
 
 /* Rows, scores and results with a vector of rows for each step, key and column; factors that are copied. */
-const CiExpr *
-ci_attention_scratch(CiSym *sym, const CiKernel *kernel, const CiMachine *machine, const CiAttention *a)
+static const CiExpr *
+find_scratch(CiSym *sym, const CiKernel *kernel, const CiMachine *machine, const CiAttention *a)
 {
     const CiExpr *head = a->scores->axes[kernel->nouter + 1].extent, *columns = a->product->axes[kernel->nouter].extent,
                  *both = ci_expr_add(sym, head, columns);
     CiDtype dtype = a->scores->target->dtype;
-    int64_t size = (int64_t)ci_dtype_size(dtype), rows = ci_attention_rows(machine, dtype),
-            keys = MOST_KEYS;
+    int64_t size = (int64_t)ci_dtype_size(dtype), rows = ci_attention_rows(machine, dtype), keys = MOST_KEYS;
     const CiExpr *vectors = plus(sym, both, keys + 2 * CI_PRODUCT_ROWS + CI_ATTENTION_STATE),
                  *copied = ci_expr_mul(sym, both, ci_expr_const(sym, keys * size));
     return ci_expr_add(sym, ci_expr_mul(sym, vectors, ci_expr_const(sym, rows * size)), copied);
 }
 
-const CiExpr *
-ci_attention_work(CiSym *sym, const CiKernel *kernel, const CiMachine *machine, const CiAttention *a)
+static const CiExpr *
+find_work(CiSym *sym, const CiKernel *kernel, const CiMachine *machine, const CiAttention *a)
 {
     const CiExpr *head = a->scores->axes[kernel->nouter + 1].extent, *columns = a->product->axes[kernel->nouter].extent,
                  *keys = a->scores->axes[kernel->nouter].extent;
     int64_t rows = ci_attention_rows(machine, a->scores->target->dtype);
     return ci_expr_mul(sym, ci_expr_mul(sym, ci_expr_add(sym, head, columns), keys), ci_expr_const(sym, rows));
 }
+
+/* ---- the kind ---- */
+
+/* Tiles of narrow floats are a GPU's; a processor packs factors that are floats of the sums' type. */
+static bool
+has_builder(const CiMachine *machine, const CiAttention *attention)
+{
+    bool is_narrow = attention->narrow != attention->scores->target->dtype;
+    return is_narrow ? machine->tensor_dtypes & CI_DTYPE_BIT(attention->narrow) : machine->packs_products;
+}
+
+static bool
+fits(CiSym *sym, const CiMachine *machine, const CiKernel *kernel)
+{
+    CiAttention attention;
+    return machine->has_templates && !ci_kernel_why_no_attention(sym, kernel, &attention) &&
+           has_builder(machine, &attention);
+}
+
+static void
+label(CiSym *sym, const CiMachine *machine, CiKernel *kernel)
+{
+    CiAttention attention;
+    (void)ci_kernel_why_no_attention(sym, kernel, &attention);
+    kernel->lanes_on_outer = true;
+    for (int k = 0; k < kernel->nouter; k++)
+        kernel->outer[k].label = CI_LABEL_parallel;
+    kernel->outer[kernel->nouter - 1].label = CI_LABEL_vector;
+    kernel->outer[kernel->nouter - 1].factor = 1;
+    kernel->unit_work = kernel->stages[0].axes[0].extent;
+    if (machine->packs_products) {
+        kernel->outer[kernel->nouter - 1].factor = ci_attention_rows(machine, attention.narrow);
+        kernel->unit_work = find_work(sym, kernel, machine, &attention);
+    }
+}
+
+static const char *
+measure(CiSym *sym, const CiKernel *kernel, CiTemplateMeasure *out)
+{
+    CiAttention attention;
+    (void)out;
+    return ci_kernel_why_no_attention(sym, kernel, &attention);
+}
+
+static const CiExpr *
+scratch(CiSym *sym, const CiMachine *machine, const CiKernel *kernel)
+{
+    CiAttention attention;
+    bool packs = machine->packs_products && !ci_kernel_why_no_attention(sym, kernel, &attention);
+    return packs ? find_scratch(sym, kernel, machine, &attention) : ci_expr_const(sym, 0);
+}
+
+const CiTemplateKind ci_template_attention = {true, fits, label, measure, scratch};

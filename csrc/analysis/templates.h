@@ -1,0 +1,75 @@
+/* Kinds of templates: which kernels are of one, how their axes run, and what a launch takes. A kind
+ * is a row of ir/templates.def and the file of its name. */
+#ifndef CI_ANALYSIS_TEMPLATES_H
+#define CI_ANALYSIS_TEMPLATES_H
+
+#include "ir/kernel.h"
+
+/* Numbers of a launch that differ from those of other kernels. */
+typedef struct CiTemplateMeasure {
+    const CiExpr *finish_units; /* of a split kernel; NULL: one for each point */
+    int64_t elements;           /* that a unit of a split kernel leaves partial results of; 0: its lanes */
+} CiTemplateMeasure;
+
+typedef struct CiTemplateKind {
+    /* The builder writes all loops of the kernel: nests join in any order, and no stage has rows. */
+    bool is_whole;
+    /* True if a kernel without labels should be of the kind on the machine. */
+    bool (*fits)(CiSym *sym, const CiMachine *machine, const CiKernel *kernel);
+    /* Labels the axes of a kernel that fits, and sets the work of a unit. */
+    void (*label)(CiSym *sym, const CiMachine *machine, CiKernel *kernel);
+    /* Measures a labelled kernel. Returns NULL, or why it is not of the kind. */
+    const char *(*measure)(CiSym *sym, const CiKernel *kernel, CiTemplateMeasure *out);
+    /* Bytes of scratch of a unit. NULL: those of the kernel's rows. */
+    const CiExpr *(*scratch)(CiSym *sym, const CiMachine *machine, const CiKernel *kernel);
+} CiTemplateKind;
+
+#define TEMPLATE(kind, cpu, gpu) extern const CiTemplateKind ci_template_##kind;
+#include "ir/templates.def"
+
+/* Makes a kernel one of the first kind that it fits; false: it fits none. */
+bool ci_template_label(CiSym *sym, const CiMachine *machine, CiKernel *kernel);
+/* True if a kernel fits a kind whose builder writes all loops. */
+bool ci_template_fits_whole(CiSym *sym, const CiMachine *machine, const CiKernel *kernel);
+bool ci_template_is_whole(const CiKernel *kernel); /* it is of such a kind */
+/* Returns NULL, or why the kernel is not of its kind. Of a kernel without a kind, nothing differs. */
+const char *ci_template_measure(CiSym *sym, const CiKernel *kernel, CiTemplateMeasure *out);
+/* Bytes of scratch of a unit, which are `rows` in a kernel without a template. */
+const CiExpr *ci_template_scratch(CiSym *sym, const CiMachine *machine, const CiKernel *kernel, const CiExpr *rows);
+/* How many units its finishing function runs; NULL: it has none. */
+const CiExpr *ci_kernel_finish_units(CiSym *sym, const CiKernel *kernel);
+/* kernel_verify.c: fails where a kernel is not as kernel.h says. */
+void ci_kernels_verify(const CiKernels *kernels);
+
+/* True if the value of an operation depends on the symbol. */
+bool ci_body_varies(const CiBody *body, int position, const CiExpr *symbol);
+/* The parts of a product. */
+typedef struct CiProduct {
+    const CiNest *nest;
+    int row, column;      /* outer axes; the column is the last one */
+    int left, right;      /* factors in the body: of the row and the step, of the column and it */
+    const CiExpr *length; /* steps */
+} CiProduct;
+/* Rows of a tile of registers, at most: each has an address in another register. */
+#define CI_PRODUCT_ROWS 8
+/* A nest that adds up products is among its own. */
+bool ci_kernel_has_product(const CiKernel *kernel);
+/* NULL where its loops are those of a product, which *out then describes. */
+const char *ci_kernel_why_no_product(const CiKernel *kernel, CiProduct *out);
+int ci_product_panel(const CiExpr *columns, int tile); /* columns of the panel */
+/* The parts of an attention: scores, their maximum in each row, weights, their sum, and the products of
+ * weights and values. */
+typedef struct CiAttention {
+    const CiNest *scores, *elements, *top, *weights, *sum, *product; /* elements: of which the maximum is, or NULL */
+    const CiNest *quotients; /* weights divided by their sum, which the second product has then; or NULL */
+    CiDtype narrow;          /* of the factors: f16 or bf16, or that of the sums */
+} CiAttention;
+/* NULL where the nests are those of an attention, which *out then describes. */
+const char *ci_kernel_why_no_attention(CiSym *sym, const CiKernel *kernel, CiAttention *out);
+#define CI_ATTENTION_STATE 3 /* maximum, scale and sum of each row */
+int ci_attention_rows(const CiMachine *machine, CiDtype dtype); /* of a unit on a processor: two vectors' lanes */
+/* Rows that are finished in a unit; columns that one walks down at least: no block has more. */
+#define CI_MARGINS_ROWS 512
+#define CI_MARGINS_COLUMNS 128
+
+#endif
