@@ -175,8 +175,9 @@ ci_kernel_why_no_attention(CiSym *sym, const CiKernel *kernel, CiAttention *out)
 
 enum { MOST_KEYS = 128 }; /* of a block: the choice attention_keys allows no more */
 
-int
-ci_attention_rows(const CiMachine *machine, CiDtype dtype)
+/* Rows of a unit: the lanes of two vectors. */
+static int
+rows_of_unit(const CiMachine *machine, CiDtype dtype)
 {
     return 2 * machine->vector_bytes / (int)ci_dtype_size(dtype);
 }
@@ -194,7 +195,7 @@ find_scratch(CiSym *sym, const CiKernel *kernel, const CiMachine *machine, const
     const CiExpr *head = a->scores->axes[kernel->nouter + 1].extent, *columns = a->product->axes[kernel->nouter].extent,
                  *both = ci_expr_add(sym, head, columns);
     CiDtype dtype = a->scores->target->dtype;
-    int64_t size = (int64_t)ci_dtype_size(dtype), rows = ci_attention_rows(machine, dtype), keys = MOST_KEYS;
+    int64_t size = (int64_t)ci_dtype_size(dtype), rows = rows_of_unit(machine, dtype), keys = MOST_KEYS;
     const CiExpr *vectors = plus(sym, both, keys + 2 * CI_PRODUCT_ROWS + CI_ATTENTION_STATE),
                  *copied = ci_expr_mul(sym, both, ci_expr_const(sym, keys * size));
     return ci_expr_add(sym, ci_expr_mul(sym, vectors, ci_expr_const(sym, rows * size)), copied);
@@ -205,7 +206,7 @@ find_work(CiSym *sym, const CiKernel *kernel, const CiMachine *machine, const Ci
 {
     const CiExpr *head = a->scores->axes[kernel->nouter + 1].extent, *columns = a->product->axes[kernel->nouter].extent,
                  *keys = a->scores->axes[kernel->nouter].extent;
-    int64_t rows = ci_attention_rows(machine, a->scores->target->dtype);
+    int64_t rows = rows_of_unit(machine, a->scores->target->dtype);
     return ci_expr_mul(sym, ci_expr_mul(sym, ci_expr_add(sym, head, columns), keys), ci_expr_const(sym, rows));
 }
 
@@ -239,7 +240,7 @@ label(CiSym *sym, const CiMachine *machine, CiKernel *kernel)
     kernel->outer[kernel->nouter - 1].factor = 1;
     kernel->unit_work = kernel->stages[0].axes[0].extent;
     if (machine->packs_products) {
-        kernel->outer[kernel->nouter - 1].factor = ci_attention_rows(machine, attention.narrow);
+        kernel->outer[kernel->nouter - 1].factor = rows_of_unit(machine, attention.narrow);
         kernel->unit_work = find_work(sym, kernel, machine, &attention);
     }
 }

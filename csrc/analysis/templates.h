@@ -67,7 +67,6 @@ typedef struct CiAttention {
 /* NULL where the nests are those of an attention, which *out then describes. */
 const char *ci_kernel_why_no_attention(CiSym *sym, const CiKernel *kernel, CiAttention *out);
 #define CI_ATTENTION_STATE 3 /* maximum, scale and sum of each row */
-int ci_attention_rows(const CiMachine *machine, CiDtype dtype); /* of a unit on a processor: two vectors' lanes */
 /* Rows that are finished in a unit; columns that one walks down at least: no block has more. */
 #define CI_MARGINS_ROWS 512
 #define CI_MARGINS_COLUMNS 128
