@@ -41,6 +41,7 @@ from .containers import ROWS, row_of
 from .control.alias import Aliases
 from .control.state import OPENED, SHOWN, State, atoms
 from .iterators import Escaped, Flat, Items, SharedIterators, TracedBytes, is_iterator
+from .kinds import NoValue
 from .known_arrays import Arrays
 from .objects import (
     BOUND,
@@ -235,7 +236,7 @@ class Effects:
         known = self.sources.known
         roots = [*values, *(known[key][0] for key in self.handed_out if key in known)]
         closed = {key: value for key, (value, source) in known.items() if source != OPAQUE}
-        own = _core.own_in(roots, closed, atoms() | FRAMES, SHOWN, frozenset({Escaped, self.plain_hooks}))
+        own = _core.own_in(roots, closed, atoms() | FRAMES, SHOWN, frozenset({Escaped, NoValue, self.plain_hooks}))
         if own is not None:
             raise _core.InternalError(f"a {type(own).__name__} of cinductor would leave the call")
 

@@ -198,6 +198,14 @@ def exact_float(tracer: Any, value: Any, kind: str, dtype: np.dtype) -> Any:
     return tracer.as_python(number) if kind == "python" else tracer.as_scalar(number)
 
 
+class NoValue:
+    """The value of an unbound name, as a piece of a function returns it to the dispatcher."""
+
+    def __repr__(self) -> str:
+        return "UNBOUND"
+
+
+NO_VALUE = NoValue()
 __all__ = ["UNBOUND"]
 
 

@@ -29,6 +29,7 @@ from ...calls.budget import needs_no_break
 from ...calls.job import Job
 from ..call_state import REST
 from ..calls.functions import why_not_followed
+from ..kinds import NO_VALUE
 from ..syntax.jumps import exits_of, with_exits_behind
 from ..syntax.names import walk
 from ..syntax.rewrite import (
@@ -136,16 +137,6 @@ def attributes_of(node: ast.AST) -> set[str]:
     return a view of a temporary.
     """
     return {n.attr for n in walk(node) if type(n) is ast.Attribute}
-
-
-class NoValue:
-    """The value of a name that is unbound."""
-
-    def __repr__(self) -> str:
-        return "UNBOUND"
-
-
-NO_VALUE = NoValue()
 
 
 class SplitPlan:
