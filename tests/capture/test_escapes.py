@@ -436,6 +436,7 @@ def kept_twice(x):
 @pytest.mark.parametrize("fn", [kept_and_returned, kept_before_a_break, kept_twice])
 def test_a_tuple_that_is_kept_stays_one_object(fn):
     compiled = cinductor.compile(fn, backend="interp")
+    KEPT.clear()
     for _ in range(3):
         results = [f(np.arange(3.0)) for f in (compiled, fn)]
         kept = KEPT[:]
