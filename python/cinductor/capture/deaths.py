@@ -112,7 +112,7 @@ def referents(value: Any) -> list[Any] | None:
     """
     if is_a(value, UNTOLD):
         return referents_of_numpys(value)
-    return gc.get_referents(value) if all(map(tells_collector, type(value).__mro__)) else None
+    return gc.get_referents(value) if all([cls is object or tells_collector(cls) for cls in type(value).__mro__]) else None
 
 
 def tells_collector(cls: type) -> bool:
