@@ -233,8 +233,8 @@ STENCIL(live_to_acc)
 {
     volatile char own[32] __attribute__((aligned(32)));
     *(volatile V *)own = acc;
-    for (int64_t k = 0; k < n * HOLE(1) && k < 32; k++)
-        own[k] = SLOT(0)[k];
+    for (int64_t k = 0; k < 32 && n > 0; k++)
+        own[k] = SLOT(0)[k < n * HOLE(1) ? k : k & (HOLE(1) - 1)];
     acc = *(volatile V *)own;
     return next(ON);
 }
@@ -297,7 +297,8 @@ spread_32(const char *at)
     __builtin_memcpy(&a, at, sizeof a);
     return a;
 }
-/* Byte by byte, the elements that are live; acc has what the others are. */
+/* Byte by byte, the elements that are live. The others are the first one, which raises no other float flag; acc has what
+ * all are if none is. */
 #define MOVE(width, size)                                                                          \
     STENCIL(load_##width##_##size)                                                                 \
     {                                                                                              \
@@ -313,8 +314,8 @@ spread_32(const char *at)
     {                                                                                              \
         volatile char own[32] __attribute__((aligned(32)));                                        \
         *(volatile V *)own = acc;                                                                  \
-        for (int64_t k = 0; k < n * width && k < size; k++)                                        \
-            own[k] = AT(width)[k];                                                                 \
+        for (int64_t k = 0; k < size && n > 0; k++)                                                \
+            own[k] = AT(width)[k < n * width ? k : k & (width - 1)];                               \
         acc = spread_##size((const char *)own);                                                    \
         return next(ON);                                                                           \
     }                                                                                              \
