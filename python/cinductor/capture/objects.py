@@ -401,7 +401,7 @@ def objects_in(value: Any) -> Iterable[Any]:
 def hooked_in(values: Iterable[Any], depth: int = 8) -> type | None:
     """The first class with hooks among values and in the containers among them, or None."""
     classes = _core.classes_of(values) - FREE_TYPES
-    found = next((cls for cls in classes if not issubclass(cls, type) and has_hooks(cls)), None)
+    found = next((cls for cls in classes if not issubclass(cls, type | types.UnionType) and has_hooks(cls)), None)
     if found is not None or not depth or not any(issubclass(cls, HOLDERS) for cls in classes):
         return found
     inner = (hooked_in(objects_in(value), depth - 1) for value in values if type(value) in classes and is_a(value, HOLDERS))

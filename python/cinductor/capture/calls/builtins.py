@@ -291,7 +291,7 @@ def _look(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     cls = args[0] if f is issubclass and args else type(args[0]) if args else object
     if f is callable:
         stage.sources.class_attr(cls, "__call__")
-    elif len(args) == 2 and not all(stage.sources.tells_base(cls, base) for base in alternatives(scope.use(args[1]))):
+    elif len(args) == 2 and not all(stage.sources.tells_base(cls, base) for base in alternatives(scope.use(args[1]) if is_a(args[1], tuple) else args[1])):
         return call_unknown(scope, f, args, kwargs)
     if f is isinstance and len(args) == 2 and type(args[0]) is Traced:  # an ABC asks the type of an object, too
         return issubclass(args[0].__class__, args[1])
