@@ -362,7 +362,7 @@ decide_by_count(CiUfuncVector *vector, intptr_t count)
 
 /* Calls NumPy's loop. A step of zero says that a value is computed once. It does not say that a power has one exponent
  * for all elements, for which NumPy's loop of powers computes squares, roots and reciprocals: it gets the exponents
- * one after another. Both loops of float16 are the same. */
+ * one after another. The loop of float16 has no such forms. */
 static void
 call_loop(const CiUfuncVector *vector, char **operands, intptr_t count, const intptr_t *steps)
 {

@@ -1017,6 +1017,7 @@ ASKED = [
     lambda x, p: (x * 2, isinstance(p, int)),
     lambda x, p: (x * 2, isinstance(p, (str, np.ndarray))),
     lambda x, p: (x * 2, isinstance(p, str | int)),
+    lambda x, p: (x * 2, isinstance(p, (bytes, str | int))),
     lambda x, p: (x * 2, p.__class__, type(p) is int),
     lambda x, p: (x * 2, isinstance(p, Property), x.sum()),
     lambda x, p: (x * 2, isinstance(type(p)(int), int)),

@@ -11,6 +11,7 @@ import warnings
 import numpy as np
 import programs
 import pytest
+from stencils import with_stencils
 from test_orders import assert_same_bits
 
 import cinductor
@@ -214,7 +215,7 @@ def test_layouts_of_operands_of_vectors(backend, name, char):
         assert_same_bits(got, ufunc(want, *(y[:n],) * (ufunc.nin - 1)))
 
 
-@pytest.mark.parametrize("backend", ["interp", "c"])
+@pytest.mark.parametrize("backend", ["interp", "c", pytest.param("stencil", marks=with_stencils)])
 @pytest.mark.parametrize("char", "efd")
 @pytest.mark.filterwarnings("ignore:invalid value", "ignore:divide by zero", "ignore:overflow")
 def test_one_exponent_for_all_elements(char, backend):
@@ -247,7 +248,7 @@ EXPONENTS_OF_SEVERAL = {
 }
 
 
-@pytest.mark.parametrize("backend", ["interp", "c"])
+@pytest.mark.parametrize("backend", ["interp", "c", pytest.param("stencil", marks=with_stencils)])
 @pytest.mark.parametrize("form", EXPONENTS_OF_SEVERAL)
 def test_equal_exponents(form, backend):
     """NumPy's iterator decides if its loop sees one exponent for all elements."""

@@ -12,6 +12,7 @@ import numpy as np
 import programs
 import pytest
 from folders import ROOT
+from stencils import with_stencils
 
 import cinductor
 from cinductor import _core
@@ -21,8 +22,6 @@ from cinductor.calls.bound import seconds_of
 from cinductor.capture.call_state import Stage
 
 X = np.linspace(0.0, 1.0, 50)
-WHY_NO_STENCILS = next(why for _, name, _, why in _core.backends("cpu") if name == "stencil")
-with_stencils = pytest.mark.skipif(WHY_NO_STENCILS is not None, reason=str(WHY_NO_STENCILS))
 FACTOR = 1.0
 
 

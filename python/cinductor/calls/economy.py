@@ -35,7 +35,7 @@ from .notes import EconomyNotes
 LONG = 5e-3  # seconds that a call may take, by its bytecode and sizes, from which its kind is captured at once
 BACKOFF = 4  # the price of captures is multiplied by it after each that was not whole
 RENT = 0.5  # of a build's price, that NumPy has taken before the build is queued
-COPIED = 0.5  # of NumPy's time, that kernels of stencils take more than those of a C compiler at most
+COPIED = 0.5  # of NumPy's time: what a call on kernels of stencils is expected to lose. Reversed transposes lose more, sums of long rows too
 BIAS = 1.36  # estimates of NumPy's time err high: too low ones cost a long call, too high ones one build
 CAP, SHORT = 2, 20e-6  # NumPy takes at most so many times what the bytecode says, and seconds more: those of functions in C
 WISHES = 4  # kinds of a function that "auto" captures at once

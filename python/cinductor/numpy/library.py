@@ -146,7 +146,7 @@ def called(t: Any, ufunc: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> A
     refuse(len({o is None for o in outs}) > 1, "an out= for one of two results")
     signature = None if dtype is None else (None,) * ufunc.nin + (np.dtype(dtype),) * ufunc.nout
     dtypes = loop_dtypes(ufunc, args, signature)
-    # NumPy casts arrays itself, because the bits of a power hang on where an exponent comes from.
+    # NumPy casts the arrays: the bits of a power depend on the strides that its exponents have before the cast.
     by_numpy = signature is None and ufunc.signature is None
     xs = [
         a if type(a) is Traced and (a.dtype == d or by_numpy and a.kind == "array") else operand(t, a, d)
