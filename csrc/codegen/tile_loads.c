@@ -1,11 +1,15 @@
-/* Tiled loads: data that is strided along the inner loop is transposed while it is loaded.
+/* Tiled loads: data that is strided along the loop over lanes is transposed while it is loaded.
  *
  *   for i<n parallel { for j<m vector { … load x[i + n*j] … } }
  *
  * uses one element of each cache line. A tile of i and j uses whole lines: vectors are loaded along
  * i, transposed in registers, and stored on the stack as rows of the tile, which the body reads
  * along j. Edge elements are moved one by one. If a block has threads, they share the tile and move
- * its elements themselves: neighbouring threads along i when loading, along j after a barrier. */
+ * its elements themselves: neighbouring threads along i when loading, along j after a barrier.
+ *
+ *   for i<n parallel { for j<m vector { fold k<l { … x[l*j + k] } } }
+ *
+ * The rows of a fold that each j reads, the same for every i, are transposed likewise, once for the i of a tile. */
 #include "codegen/instantiate.h"
 #include "codegen/codegen.h"
 
@@ -13,7 +17,8 @@ typedef struct Tiler {
     CiBuild b;
     CiStmt *loops[CI_MAX_FOLD_AXES]; /* outer to inner; the last one runs in lanes */
     int count, crossed;              /* number of loops; index of the tile's other loop */
-    int size, pitch;                 /* elements of a tile's side; distance of its rows */
+    int height, width, pitch;        /* points of a tile; distance of its rows in memory */
+    const CiExpr *along, *across;    /* variables of what is read: contiguous; in lanes */
     const CiExpr *rows, *columns;    /* extents of the current tile */
     const CiExpr *first_row, *first_column;
     const CiExpr *row, *column; /* the point of the body, within the tile */
@@ -25,21 +30,20 @@ typedef struct Tiler {
 /* ---- which loads ---- */
 
 static bool
-has_stride(Tiler *t, const CiExpr *index, const CiStmt *loop, int64_t stride)
+has_stride(Tiler *t, const CiExpr *index, const CiExpr *var, int64_t stride)
 {
     const CiExpr *coef, *rest;
-    return ci_expr_split_linear(t->b.sym, index, loop->vars[0], &coef, &rest) &&
+    return ci_expr_split_linear(t->b.sym, index, var, &coef, &rest) &&
            ci_expr_equals_const(coef, stride);
 }
 
 static bool
 is_crossed(Tiler *t, const CiStmt *stmt)
 {
-    const CiStmt *last = t->loops[t->count - 1];
     return stmt->kind == CI_STMT_let && stmt->op == CI_OP_load && stmt->at.memory->is_const &&
-           stmt->at.memory->space == CI_SPACE_global &&
-           has_stride(t, stmt->at.index, t->loops[t->crossed], 1) &&
-           !has_stride(t, stmt->at.index, last, 0) && !has_stride(t, stmt->at.index, last, 1);
+           stmt->at.memory->space == CI_SPACE_global && has_stride(t, stmt->at.index, t->along, 1) &&
+           !has_stride(t, stmt->at.index, t->across, 0) &&
+           !has_stride(t, stmt->at.index, t->across, 1);
 }
 
 /* ---- turning ---- */
@@ -48,7 +52,7 @@ is_crossed(Tiler *t, const CiStmt *stmt)
 static const CiExpr *
 source_index(Tiler *t, const CiExpr *index, const CiExpr *row, const CiExpr *column)
 {
-    const CiExpr *from[] = {t->loops[t->crossed]->vars[0], t->loops[t->count - 1]->vars[0]},
+    const CiExpr *from[] = {t->along, t->across},
                  *to[] = {plus(t, t->first_row, row), plus(t, t->first_column, column)};
     return ci_expr_substitute(t->b.sym, index, 2, from, to);
 }
@@ -81,6 +85,8 @@ move_rest(Tiler *t, const CiAccess *from, CiMemory *tile, const CiExpr *first_ro
 {
     CiSym *sym = t->b.sym;
     CiStmts *outside = t->b.to;
+    if (ci_sym_known_eq(sym, first_row, t->rows) || ci_sym_known_eq(sym, first_column, columns))
+        return;
     CiStmt *across =
         ci_build_for(&t->b, "c", ci_expr_sub(sym, columns, first_column), CI_RUN_serial);
     ci_build_enter(&t->b, &across->body);
@@ -126,17 +132,17 @@ fill(Tiler *t, const CiAccess *from, CiMemory *tile)
     move_rest(t, from, tile, rows, number(t, 0), columns);
 }
 
-/* Loads of the body that lie across read a tile; loads that are alike the same one. */
+/* Loads of a block that lie across read a tile of `rows` rows; loads that are alike the same one. */
 static void
-stage_loads(Tiler *t, const CiStmts *body)
+stage_loads(Tiler *t, const CiStmts *block, int64_t rows)
 {
-    for (CiStmt *stmt = body->first; stmt; stmt = stmt->next) {
+    for (CiStmt *stmt = block->first; stmt; stmt = stmt->next) {
         if (!is_crossed(t, stmt))
             continue;
         const CiAccess from = stmt->at;
         CiMemory *tile = ci_build_alloc(&t->b, ci_build_name(&t->b, "tile"), from.memory->dtype, 1,
                                         t->b.machine->threads ? CI_SPACE_scratch : CI_SPACE_stack,
-                                        number(t, (int64_t)t->size * t->pitch));
+                                        number(t, rows * t->pitch));
         fill(t, &from, tile);
         for (CiStmt *other = stmt; other; other = other->next) {
             if (other->at.memory != from.memory || other->at.index != from.index)
@@ -147,25 +153,42 @@ stage_loads(Tiler *t, const CiStmts *body)
     }
 }
 
+static bool
+folds_rows(const CiStmt *stmt)
+{
+    return stmt->kind == CI_STMT_fold && stmt->nvars == 1 && !stmt->count &&
+           stmt->extents[0]->kind == CI_EXPR_const;
+}
+
+/* The same for rows of a fold, which begin at its first element. */
+static void
+stage_rows(Tiler *t, const CiStmt *fold)
+{
+    t->along = t->row = fold->vars[0];
+    t->first_row = number(t, 0);
+    t->rows = fold->extents[0];
+    stage_loads(t, &fold->body, fold->extents[0]->value);
+}
+
 /* ---- loops ---- */
 
-/* for i<n  ->  for t<ceildiv(n, size), and how many of them there are in this tile. */
+/* for i<n  ->  for t<ceildiv(n, size), and the first of them in this tile. */
 static const CiExpr *
-cut(Tiler *t, CiStmt *loop)
+cut(Tiler *t, CiStmt *loop, int size)
 {
-    const CiExpr *extent = loop->extents[0], *trips = number(t, t->size);
+    const CiExpr *extent = loop->extents[0], *trips = number(t, size);
     const CiExpr *tiles = ci_expr_ceildiv(t->b.sym, extent, trips),
                  *tile = ci_expr_index(t->b.sym, ci_build_name(&t->b, "t"), tiles);
     loop->extents[0] = tiles;
     loop->vars[0] = tile;
     loop->run = CI_RUN_parallel;
-    return times(t, tile, t->size);
+    return times(t, tile, size);
 }
 
 static const CiExpr *
-count_here(Tiler *t, const CiExpr *extent, const CiExpr *first)
+count_here(Tiler *t, const CiExpr *extent, const CiExpr *first, int size)
 {
-    const CiExpr *most = number(t, t->size);
+    const CiExpr *most = number(t, size);
     if (ci_sym_known_multiple_of(t->b.sym, extent, most))
         return most;
     return ci_build_named(&t->b, ci_expr_min(t->b.sym, most, ci_expr_sub(t->b.sym, extent, first)));
@@ -177,26 +200,29 @@ make_tiles(Tiler *t)
     CiStmt *outer = t->loops[t->crossed], *last = t->loops[t->count - 1];
     const CiExpr *vars[] = {outer->vars[0], last->vars[0]},
                  *extents[] = {outer->extents[0], last->extents[0]};
-    CiStmt old_outer = *outer, old_last = *last;
-    old_outer.vars = &vars[0];
-    old_last.vars = &vars[1];
-    t->first_row = cut(t, outer);
-    t->first_column = cut(t, last);
+    const CiExpr *first_row = cut(t, outer, t->height);
+    t->first_row = first_row;
+    t->first_column = cut(t, last, t->width);
     CiStmts body = last->body;
     last->body = (CiStmts){0};
     CiStmts *outside = ci_build_enter(&t->b, &last->body);
-    t->rows = count_here(t, extents[0], t->first_row);
-    t->columns = count_here(t, extents[1], t->first_column);
-    t->row = ci_expr_index(t->b.sym, ci_build_name(&t->b, "r"), t->rows);
+    const CiExpr *rows = count_here(t, extents[0], first_row, t->height),
+                 *row = ci_expr_index(t->b.sym, ci_build_name(&t->b, "r"), rows);
+    t->rows = rows;
+    t->row = row;
+    t->columns = count_here(t, extents[1], t->first_column, t->width);
     t->column = ci_expr_index(t->b.sym, ci_build_name(&t->b, "c"), t->columns);
-    t->loops[t->crossed] = &old_outer;
-    t->loops[t->count - 1] = &old_last;
-    stage_loads(t, &body);
-    CiStmt *down = ci_build_loop(&t->b, t->row, t->rows, CI_RUN_serial);
+    t->along = vars[0];
+    t->across = vars[1];
+    stage_loads(t, &body, t->height);
+    for (const CiStmt *stmt = body.first; stmt; stmt = stmt->next)
+        if (folds_rows(stmt))
+            stage_rows(t, stmt);
+    CiStmt *down = ci_build_loop(&t->b, row, rows, CI_RUN_serial);
     ci_build_enter(&t->b, &down->body);
     CiStmt *right = ci_build_loop(&t->b, t->column, t->columns, CI_RUN_vector);
     ci_build_enter(&t->b, &right->body);
-    const CiExpr *at[] = {plus(t, t->first_row, t->row), plus(t, t->first_column, t->column)};
+    const CiExpr *at[] = {plus(t, first_row, row), plus(t, t->first_column, t->column)};
     CiAt instance = {2, vars, at, NULL, 1, NULL, 1};
     ci_build_at(&t->b, &body, &instance);
     ci_build_leave(&t->b, outside);
@@ -206,8 +232,7 @@ void
 ci_stage_in(CiBuild *b)
 {
     CiProc *proc = b->proc;
-    Tiler t = {
-        .b = *b, .crossed = -1};
+    Tiler t = {.b = *b, .crossed = -1};
     const CiProcHead *head = &proc->head;
     if (head->kind)
         return;
@@ -220,7 +245,8 @@ ci_stage_in(CiBuild *b)
             t.crossed = k;
     if (t.crossed < 0)
         return;
-    t.size = head->axes[t.crossed].tile;
-    t.pitch = t.size + (b->machine->threads > 0); /* threads down a column ask different banks */
+    t.height = head->axes[t.crossed].tile;
+    t.width = head->axes[head->naxes - 1].tile;
+    t.pitch = t.width + (b->machine->threads > 0); /* threads down a column ask different banks */
     make_tiles(&t);
 }

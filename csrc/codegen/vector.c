@@ -43,14 +43,24 @@ add_strips(Vectorizer *v, const CiStmt *loop, int lanes)
     ci_build_leave(&v->b, outside);
 }
 
+static void
+count_registers(void *arg, const CiStmt *stmt)
+{
+    if (stmt->kind == CI_STMT_alloc && stmt->memory->space == CI_SPACE_register)
+        *(int64_t *)arg += stmt->memory->size->high;
+}
+
 /* Number of vectors that share the iterations of an inner loop and the cache lines that it reads; 1
- * if there is no inner loop. */
+ * if there is no inner loop. Their accumulators fit in registers. */
 static int
 choose_parts(const Vectorizer *v, const CiStmt *loop, int lanes)
 {
     bool has_loop = ci_stmts_have(&loop->body, ci_stmt_is_loop);
+    int64_t registers = 0;
+    ci_stmts_visit(&loop->body, count_registers, &registers);
     int parts = has_loop && v->b.machine->chains > 1 ? v->b.machine->chains : 1;
-    while (parts > 1 && loop->extents[0]->high < (int64_t)parts * lanes)
+    while (parts > 1 && (loop->extents[0]->high < (int64_t)parts * lanes ||
+                         parts * registers > v->b.machine->vector_registers))
         parts /= 2;
     return parts;
 }

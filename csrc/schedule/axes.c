@@ -440,7 +440,7 @@ columns_of_unit(const CiScheduler *s, const CiExpr *extent)
 }
 
 /* The last outer axis in tiles; more lanes in one where no stage has axes of its own. */
-static int
+static void
 label_lanes(const CiScheduler *s, CiKernel *kernel, bool has_inner)
 {
     CiKernelAxis *last = &kernel->outer[kernel->nouter - 1];
@@ -449,7 +449,6 @@ label_lanes(const CiScheduler *s, CiKernel *kernel, bool has_inner)
     last->factor = !has_inner ? (int)CI_CHOOSE(s, flat_tile)
                    : is_wide  ? columns_of_unit(s, last->extent)
                               : CI_STAGE_TILE;
-    return last->factor;
 }
 
 static bool
@@ -524,7 +523,7 @@ ci_label_leaf(CiScheduler *s, CiKernel *leaf)
     merge_axes(s, leaf);
     leaf->lanes_on_outer = wants_outer_lanes(s, leaf);
     if (leaf->lanes_on_outer)
-        (void)label_lanes(s, leaf, has_inner_axes(leaf));
+        label_lanes(s, leaf, has_inner_axes(leaf));
     label_stages(leaf);
 }
 
@@ -545,16 +544,13 @@ ci_label_axes(CiScheduler *s, CiKernel *kernel)
                            extent_product(s, kernel->stages[t].axes, kernel->stages[t].naxes));
     for (int k = 0; k < kernel->nouter; k++)
         kernel->outer[k].label = CI_LABEL_parallel;
-    if (kernel->lanes_on_outer) {
-        tile = label_lanes(s, kernel, has_inner_axes(kernel));
+    if (!ci_put_rows_in_lanes(s, kernel) && kernel->lanes_on_outer) {
+        label_lanes(s, kernel, has_inner_axes(kernel));
         if (!has_inner_axes(kernel))
             tile_crossed(s, kernel);
-        for (int k = 0; k < kernel->nouter; k++) {
-            const CiKernelAxis *axis = &kernel->outer[k];
-            if (axis->label == CI_LABEL_parallel && axis->factor)
-                tile = (int64_t)axis->factor * axis->factor;
-        }
     }
+    for (int k = 0; k < kernel->nouter; k++)
+        tile *= kernel->outer[k].factor ? kernel->outer[k].factor : 1;
     label_stages(kernel);
     kernel->unit_work = ci_expr_mul(s->sym, work, ci_expr_const(s->sym, tile));
     if (!ci_can_split(s, kernel) || !ci_fill_is_few(s->machine, points->high, tile))

@@ -113,6 +113,9 @@ void ci_label_axes(CiScheduler *s, CiKernel *kernel);
 void ci_label_leaf(CiScheduler *s, CiKernel *leaf);
 bool ci_can_split(CiScheduler *s, const CiKernel *kernel);
 
+/* rows_in_lanes.c: lanes on the last axis, each with a row, where rows are read again; false if none are. */
+bool ci_put_rows_in_lanes(CiScheduler *s, CiKernel *kernel);
+
 /* multi_row.c: folds over rows of unknown length, which may be short. */
 void ci_find_short_rows(CiScheduler *s, CiKernel *kernel);
 

@@ -1,0 +1,86 @@
+/* Folds of short rows with a row for each lane, where other points read the same rows again: distances of all
+ * pairs, x[i, k] - y[j, k] folded over k. A unit is a tile of two outer axes. The rows of y are transposed
+ * once for all rows of x in the tile (tile_loads.c), and no lanes have to be combined at the end of a row. */
+#include "analysis/occupancy.h"
+#include "schedule/plan.h"
+
+typedef struct Rows {
+    CiScheduler *s;
+    const CiKernel *kernel;
+    const CiExpr *again, *last, *along; /* points that read the same rows; points in lanes; the row */
+    int64_t bytes;                      /* of the rows of a lane that are transposed */
+    bool is_other;
+} Rows;
+
+static bool
+has_stride(const Rows *r, const CiExpr *index, const CiExpr *var, int64_t stride)
+{
+    const CiExpr *coef, *rest;
+    return ci_expr_split_linear(r->s->sym, index, var, &coef, &rest) && ci_expr_equals_const(coef, stride);
+}
+
+static void
+look_at_load(Rows *r, const CiScalar *load, int64_t length)
+{
+    bool is_same = !ci_expr_depends_on(load->index, r->last), is_near = has_stride(r, load->index, r->last, 1),
+         is_across = !load->nargs && has_stride(r, load->index, r->along, 1) && has_stride(r, load->index, r->again, 0);
+    for (int k = 0; k < r->kernel->nstages; k++)
+        for (int n = 0; n < r->kernel->stages[k].nnests; n++)
+            is_across &= r->kernel->stages[k].nests[n]->target != load->buffer;
+    if (is_same || is_near)
+        return;
+    r->is_other |= !is_across;
+    r->bytes += length * (int64_t)ci_dtype_size(load->buffer->dtype);
+}
+
+static bool
+folds_rows(Rows *r, const CiStage *stage)
+{
+    if (stage->naxes != 1 || stage->axes[0].extent->kind != CI_EXPR_const)
+        return false;
+    r->along = stage->axes[0].var;
+    for (int n = 0; n < stage->nnests; n++) {
+        const CiNest *nest = stage->nests[n];
+        if (!ci_nest_is_fold(nest) || ci_nest_is_serial(nest) || ci_op_kind(nest->fold) != CI_OPKIND_reduce ||
+            (nest->order.kind != CI_FOLD_pairwise && !ci_op_is_order_free(nest->fold, nest->target->dtype)))
+            return false;
+        for (const CiScalar *load = NULL; (load = ci_nest_next_load(nest, load));)
+            look_at_load(r, load, stage->axes[0].extent->value);
+    }
+    return stage->nnests > 0 && !r->is_other && r->bytes > 0;
+}
+
+/* Fewer rows in a tile where there would be few units. */
+static int
+rows_of_unit(CiScheduler *s, const CiExpr *again, const CiExpr *last, int lanes)
+{
+    int rows = (int)CI_CHOOSE(s, tiled_rows);
+    bool is_known = again->high != CI_INFINITY && last->high != CI_INFINITY;
+    while (is_known && rows > 8 && again->high / rows * (last->high / lanes) < CI_CHOOSE(s, least_units))
+        rows /= 2;
+    return rows;
+}
+
+bool
+ci_put_rows_in_lanes(CiScheduler *s, CiKernel *kernel)
+{
+    if (!s->machine->vector_bytes || kernel->nouter < 2 || kernel->nstages == 0)
+        return false;
+    CiKernelAxis *last = &kernel->outer[kernel->nouter - 1], *again = last - 1;
+    Rows r = {.s = s, .kernel = kernel, .again = again->var, .last = last->var};
+    if (!folds_rows(&r, &kernel->stages[0]))
+        return false;
+    for (int k = 1; k < kernel->nstages; k++)
+        if (kernel->stages[k].naxes)
+            return false;
+    int lanes = 1;
+    while (2 * lanes * r.bytes <= CI_CHOOSE(s, tiled_bytes) && 2 * lanes <= CI_CHOOSE(s, unit_columns))
+        lanes *= 2;
+    if (lanes < s->machine->vector_bytes || last->extent->high < lanes || again->extent->high < CI_CHOOSE(s, tiled_rows))
+        return false;
+    kernel->lanes_on_outer = true;
+    last->label = CI_LABEL_vector;
+    last->factor = lanes;
+    again->factor = rows_of_unit(s, again->extent, last->extent, lanes);
+    return true;
+}
