@@ -206,11 +206,11 @@ make_tiles(Tiler *t)
     CiStmts body = last->body;
     last->body = (CiStmts){0};
     CiStmts *outside = ci_build_enter(&t->b, &last->body);
-    const CiExpr *rows = count_here(t, extents[0], first_row, t->height),
-                 *row = ci_expr_index(t->b.sym, ci_build_name(&t->b, "r"), rows);
+    const CiExpr *rows = count_here(t, extents[0], first_row, t->height);
     t->rows = rows;
-    t->row = row;
     t->columns = count_here(t, extents[1], t->first_column, t->width);
+    const CiExpr *row = ci_expr_index(t->b.sym, ci_build_name(&t->b, "r"), rows);
+    t->row = row;
     t->column = ci_expr_index(t->b.sym, ci_build_name(&t->b, "c"), t->columns);
     t->along = vars[0];
     t->across = vars[1];

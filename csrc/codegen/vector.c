@@ -43,10 +43,11 @@ add_strips(Vectorizer *v, const CiStmt *loop, int lanes)
     ci_build_leave(&v->b, outside);
 }
 
+/* Of rows of accumulators. */
 static void
 count_registers(void *arg, const CiStmt *stmt)
 {
-    if (stmt->kind == CI_STMT_alloc && stmt->memory->space == CI_SPACE_register)
+    if (stmt->kind == CI_STMT_alloc && stmt->memory->space == CI_SPACE_register && stmt->memory->size->high > 1)
         *(int64_t *)arg += stmt->memory->size->high;
 }
 

@@ -64,7 +64,7 @@ rows_of_unit(CiScheduler *s, const CiExpr *again, const CiExpr *last, int lanes)
 bool
 ci_put_rows_in_lanes(CiScheduler *s, CiKernel *kernel)
 {
-    if (!s->machine->vector_bytes || kernel->nouter < 2 || kernel->nstages == 0)
+    if (!s->machine->tile_rows || !s->machine->vector_bytes || kernel->nouter < 2 || kernel->nstages == 0)
         return false;
     CiKernelAxis *last = &kernel->outer[kernel->nouter - 1], *again = last - 1;
     Rows r = {.s = s, .kernel = kernel, .again = again->var, .last = last->var};
@@ -74,9 +74,10 @@ ci_put_rows_in_lanes(CiScheduler *s, CiKernel *kernel)
         if (kernel->stages[k].naxes)
             return false;
     int lanes = 1;
-    while (2 * lanes * r.bytes <= CI_CHOOSE(s, tiled_bytes) && 2 * lanes <= CI_CHOOSE(s, unit_columns))
+    int64_t most = last->extent->high < CI_CHOOSE(s, unit_columns) ? last->extent->high : CI_CHOOSE(s, unit_columns);
+    while (2 * lanes * r.bytes <= CI_CHOOSE(s, tiled_bytes) && 2 * lanes <= most)
         lanes *= 2;
-    if (lanes < s->machine->vector_bytes || last->extent->high < lanes || again->extent->high < CI_CHOOSE(s, tiled_rows))
+    if (lanes < s->machine->vector_bytes || again->extent->high < CI_CHOOSE(s, tiled_rows))
         return false;
     kernel->lanes_on_outer = true;
     last->label = CI_LABEL_vector;
