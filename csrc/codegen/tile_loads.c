@@ -160,7 +160,7 @@ folds_rows(const CiStmt *stmt)
            stmt->extents[0]->kind == CI_EXPR_const;
 }
 
-/* The same for rows of a fold, which begin at its first element. */
+/* Loads of a fold read a tile of whole rows. */
 static void
 stage_rows(Tiler *t, const CiStmt *fold)
 {

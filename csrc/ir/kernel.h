@@ -46,7 +46,8 @@
  *     k0: for i0<s0 parallel, rows of s1<=16 are lanes {
  *
  * Tiles. Where an elementwise kernel reads an array across, one outer axis has rows of tiles: a
- * unit is a tile of that axis and the last.
+ * unit is a tile of that axis and the last. Where a row is folded for each pair of points of these axes
+ * and depends on the last alone, the rows of a tile are transposed for all of its points.
  *
  *     k0: for i0<s0 parallel 64, i1<s1 vector 64 lanes on outer {
  *

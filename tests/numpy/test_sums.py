@@ -33,6 +33,7 @@ def neumaier(items, start=0):
 @pytest.mark.parametrize("backend", ("c", "interp"))
 def test_sums_of_floats(backend, monkeypatch):
     """Python 3.12 and later compensate the rounding error of each addition."""
+    import cinductor.capture.session  # before a part of its table
     from cinductor.capture.calls import numbers as mathematics
 
     monkeypatch.setattr(mathematics, "ADDS_WITH_CARE", True)
@@ -133,4 +134,21 @@ def test_columns_run_side_by_side(shape):
     for dynamic in (False, True):
         compiled = cinductor.compile(columns, dynamic=dynamic, options={"verify": True, "threads": 2})
         for got, want in zip(compiled(x, w), columns(x, w), strict=True):
+            assert got.dtype == want.dtype and got.tobytes() == want.tobytes()
+
+
+@pytest.mark.parametrize("shape, dtype", [((40, 70, 3), "f8"), ((33, 64, 64), "f4"), ((64, 203, 20), "f8"), ((50, 130, 129), "f4")], ids=str)
+def test_rows_of_all_pairs_are_in_lanes(shape, dtype):
+    """Rows that other points read again are transposed for a tile of points: NumPy's bits, also beyond whole tiles."""
+
+    def pairs(x, y):
+        apart = x[:, None, :] - y
+        return np.exp(-np.sum(apart * apart, axis=-1)), np.abs(apart).max(-1), (x[:, None, :] * y).sum(-1) + x[:, :1]
+
+    rng = np.random.default_rng(sum(shape))
+    x, y = rng.standard_normal((shape[0], shape[2])).astype(dtype), rng.standard_normal(shape[1:]).astype(dtype)
+    x[0], y[1], y[2, 0] = -0.0, 0.0, np.nan
+    for dynamic, backend in ((False, "c"), (True, "c"), (False, "stencil")):
+        compiled = cinductor.compile(pairs, dynamic=dynamic, backend=backend, options={"verify": True, "threads": 2})
+        for got, want in zip(compiled(x, y), pairs(x, y), strict=True):
             assert got.dtype == want.dtype and got.tobytes() == want.tobytes()
