@@ -317,6 +317,7 @@ typedef struct CiCompiler {
 struct CiBackend {
     const CiDevice *device;
     const CiCompiler *compiler;
+    const CiCompiler *first; /* its kernels run until the compiler has built; NULL: none */
 };
 
 static inline bool
@@ -343,6 +344,8 @@ CiStatus ci_registry_add(CiRegistry *registry, const CiDevice *device,
 /* The backend of a device by name; name NULL or "" gives the first one. NULL when unknown. Of a
  * registry of NULL: what is built in. */
 const CiBackend *ci_backend_find(const CiRegistry *registry, const char *device, const char *name);
+/* The backend whose kernels run until another one has built; NULL where there is none. */
+const CiBackend *ci_backend_first(const CiRegistry *registry, const CiBackend *backend, const CiOptions *options);
 int ci_backend_count(const CiRegistry *registry);
 const CiBackend *ci_backend_at(const CiRegistry *registry, int position);
 

@@ -257,11 +257,7 @@ read_sums_from(Maker *m, CiMemory *result, int line)
     CiSym *sym = m->b.sym;
     const CiExpr *row = ci_expr_sub(sym, m->loops.row_var, m->first_row),
                  *column = ci_expr_sub(sym, m->loops.column_var, m->first_column);
-    for (CiStmt *stmt = m->loops.behind.first; stmt; stmt = stmt->next)
-        if (stmt->op == CI_OP_load && stmt->at.memory == m->loops.sum) {
-            stmt->at.memory = result;
-            stmt->at.index = plus(m, times(m, row, line), column);
-        }
+    ci_read_from(&m->loops.behind, m->loops.sum, result, plus(m, times(m, row, line), column));
 }
 
 static void
