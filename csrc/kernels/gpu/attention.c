@@ -219,7 +219,7 @@ bring_keys(Maker *m, const CiExpr *block, const CiExpr *count)
     const CiExpr *stage = ci_expr_mod(b->sym, block, number(m, STAGES)), *first = times(m, block, m->nkeys);
     if (!ci_sym_known_le(b->sym, plus(m, block, number(m, 1)), count))
         ci_build_enter(b, &ci_build_test(b, CI_STMT_if, CI_COMPARE_less, block, count)->body);
-    const CiExpr *thread = enter(m, "t", THREADS, CI_RUN_thread);
+    const CiExpr *thread = ci_domain_enter_threads(&m->b, THREADS);
     int parts = m->nkeys / LINE;
     for (int k = 0; k < m->heads; k++)
         ci_tile_bring(b, &m->key_tile, thread, times(m, plus(m, times(m, stage, m->heads), number(m, k)), ci_tile_size(&m->key_tile)),
@@ -235,7 +235,7 @@ static void
 bring_rows(Maker *m)
 {
     CiStmts *outside = m->b.to;
-    const CiExpr *thread = enter(m, "t", THREADS, CI_RUN_thread);
+    const CiExpr *thread = ci_domain_enter_threads(&m->b, THREADS);
     for (int k = 0; k < m->heads; k++)
         ci_tile_bring(&m->b, &m->row_tile, thread, number(m, k * ci_tile_size(&m->row_tile)), m->first_row,
                       number(m, (int64_t)k * LINE));
@@ -315,7 +315,7 @@ find_tops(Maker *m, const CiExpr *block)
 {
     CiBuild *b = &m->b;
     CiStmts *outside = b->to;
-    const CiExpr *thread = enter(m, "t", THREADS, CI_RUN_thread), *zero = number(m, 0), *first_key = times(m, block, m->nkeys);
+    const CiExpr *thread = ci_domain_enter_threads(&m->b, THREADS), *zero = number(m, 0), *first_key = times(m, block, m->nkeys);
     CiStmts *here = b->to;
     if (m->loops.has_limit) {
         const CiExpr *least = plus(m, ci_expr_sub(b->sym, m->first_row, plus(m, first_key, number(m, m->nkeys - 1))), m->loops.ahead);
@@ -375,7 +375,7 @@ make_weights(Maker *m)
 {
     CiBuild *b = &m->b;
     CiStmts *outside = b->to;
-    const CiExpr *thread = enter(m, "t", THREADS, CI_RUN_thread), *zero = number(m, 0);
+    const CiExpr *thread = ci_domain_enter_threads(&m->b, THREADS), *zero = number(m, 0);
     CiStmts *here = b->to;
     int tops[2], scales[2];
     for (int half = 0; half < 2; half++) {
@@ -405,7 +405,7 @@ static void
 clear(Maker *m)
 {
     CiStmts *outside = m->b.to;
-    const CiExpr *thread = enter(m, "t", THREADS, CI_RUN_thread), *zero = number(m, 0);
+    const CiExpr *thread = ci_domain_enter_threads(&m->b, THREADS), *zero = number(m, 0);
     int nothing = constant(m, 0.0), lowest = constant(m, -(double)INFINITY);
     for (int half = 0; half < 2; half++) {
         store_own(m, m->old[half], thread, zero, lowest);
@@ -454,7 +454,7 @@ static void
 finish(Maker *m)
 {
     CiBuild *b = &m->b;
-    const CiExpr *thread = enter(m, "t", THREADS, CI_RUN_thread);
+    const CiExpr *thread = ci_domain_enter_threads(&m->b, THREADS);
     Place p = enter_elements(m, thread, m->columns);
     CiStmts *here = b->to;
     for (int half = 0; half < 2; half++) {
