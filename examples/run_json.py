@@ -96,9 +96,9 @@ class Program:
         scan need not wait.
         """
         name, sizes = f"k{line['kernel']}", [value(e, symbols) for e in line["sizes"]]
-        units, finish, scratch = (value(line.get(key, 0), symbols) for key in ("units", "finish_units", "scratch_bytes"))
-        each = ctypes.c_int64.in_dll(self.library, f"{name}_partial_bytes").value if "finish_units" in line or "chained" in line else 0
-        kept, turn = (aligned(scratch), aligned(units * each), np.zeros(16, "i4")), np.zeros(1, "i8")
+        keys = ("units", "finish_units", "scratch_bytes", "partial_bytes")
+        units, finish, scratch, partial = (value(line.get(key, 0), symbols) for key in keys)
+        kept, turn = (aligned(scratch), aligned(partial), np.zeros(16, "i4")), np.zeros(1, "i8")
         kept[1].fill(0)
         pointers = np.array([memory[b].ctypes.data for b in line["buffers"]] + [0], np.uintp)
         run, counts = Run(*(array.ctypes.data for array in kept), turn=turn.ctypes.data), np.array([*sizes, 0], np.int64)

@@ -173,32 +173,11 @@ ci_kernel_why_no_attention(CiSym *sym, const CiKernel *kernel, CiAttention *out)
 
 /* ---- sizes of a unit on a processor ---- */
 
-enum { MOST_KEYS = 128 }; /* of a block: the choice attention_keys allows no more */
-
 /* Rows of a unit: the lanes of two vectors. */
 static int
 rows_of_unit(const CiMachine *machine, CiDtype dtype)
 {
     return 2 * machine->vector_bytes / (int)ci_dtype_size(dtype);
-}
-
-static const CiExpr *
-plus(CiSym *sym, const CiExpr *x, int64_t y)
-{
-    return ci_expr_add(sym, x, ci_expr_const(sym, y));
-}
-
-/* Rows, scores and results with a vector of rows for each step, key and column; factors that are copied. */
-static const CiExpr *
-find_scratch(CiSym *sym, const CiKernel *kernel, const CiMachine *machine, const CiAttention *a)
-{
-    const CiExpr *head = a->scores->axes[kernel->nouter + 1].extent, *columns = a->product->axes[kernel->nouter].extent,
-                 *both = ci_expr_add(sym, head, columns);
-    CiDtype dtype = a->scores->target->dtype;
-    int64_t size = (int64_t)ci_dtype_size(dtype), rows = rows_of_unit(machine, dtype), keys = MOST_KEYS;
-    const CiExpr *vectors = plus(sym, both, keys + 2 * CI_PRODUCT_ROWS + CI_ATTENTION_STATE),
-                 *copied = ci_expr_mul(sym, both, ci_expr_const(sym, keys * size));
-    return ci_expr_add(sym, ci_expr_mul(sym, vectors, ci_expr_const(sym, rows * size)), copied);
 }
 
 static const CiExpr *
@@ -246,19 +225,10 @@ label(CiSym *sym, const CiMachine *machine, CiKernel *kernel)
 }
 
 static const char *
-measure(CiSym *sym, const CiKernel *kernel, CiTemplateMeasure *out)
+why_not(CiSym *sym, const CiKernel *kernel)
 {
     CiAttention attention;
-    (void)out;
     return ci_kernel_why_no_attention(sym, kernel, &attention);
 }
 
-static const CiExpr *
-scratch(CiSym *sym, const CiMachine *machine, const CiKernel *kernel)
-{
-    CiAttention attention;
-    bool packs = machine->packs_products && !ci_kernel_why_no_attention(sym, kernel, &attention);
-    return packs ? find_scratch(sym, kernel, machine, &attention) : ci_expr_const(sym, 0);
-}
-
-const CiTemplateKind ci_template_attention = {true, fits, label, measure, scratch};
+const CiTemplateKind ci_template_attention = {true, fits, label, why_not};

@@ -2,8 +2,7 @@
  * does not hold.
  *
  * Each nest runs over axes of its kernel, and lanes are on one axis. A buffer has one placement.
- * Rows begin at the first element of their outer point and do not overlap in scratch. Units follow
- * from the axes and the split. */
+ * Rows begin at the first element of their outer point and do not overlap in scratch. */
 #include "base/map.h"
 #include "analysis/templates.h"
 
@@ -12,7 +11,6 @@ typedef struct Verifier {
     CiSym *sym;
     const CiKernel *whole; /* the kernel */
     const CiKernel *part;  /* it, or a leaf of its tree */
-    const CiMachine *machine;
     CiMap *made;           /* buffer -> buffer that a nest of the kernel stores */
 } Verifier;
 
@@ -68,24 +66,16 @@ verify_buffer(const Verifier *v, const CiBuffer *buffer)
         refuse(v, ci_format(v->ctx, "%s is memory and is not", buffer->name));
 }
 
-static const CiExpr *
-row_bytes(const Verifier *v, const CiPlacement *row)
-{
-    const CiExpr *line = ci_expr_const(v->sym, 64),
-                 *size = ci_expr_const(v->sym, ci_kernel_row_item_bytes(v->part, row->buffer->dtype));
-    const CiExpr *bytes = ci_expr_mul(v->sym, row->row_size, size);
-    return ci_expr_mul(v->sym, ci_expr_ceildiv(v->sym, bytes, line), line);
-}
-
 /* Checks that rows are stored one after another in a unit's scratch, and do not depend on inner
  * axes. */
-static const CiExpr *
+static void
 verify_rows(const Verifier *v)
 {
     const CiKernel *part = v->part;
-    const CiExpr *end = ci_expr_const(v->sym, 0);
+    CiKernel before = *part;
     for (int k = 0; k < part->nplacements; k++) {
         const CiPlacement *row = &part->placements[k];
+        before.nplacements = k;
         if (row->place != CI_PLACE_row)
             continue;
         for (int s = 0; s < part->nstages; s++) {
@@ -94,12 +84,10 @@ verify_rows(const Verifier *v)
                     refuse(v, ci_format(v->ctx, "the row %s begins elsewhere at each %s",
                                         row->buffer->name, part->stages[s].axes[a].var->name));
         }
-        if (row->scratch_offset != end)
+        if (row->scratch_offset != ci_kernel_rows_end(v->sym, &before))
             refuse(v, ci_format(v->ctx, "the row %s does not follow the previous one",
                                 row->buffer->name));
-        end = ci_expr_add(v->sym, end, row_bytes(v, row));
     }
-    return end;
 }
 
 static void
@@ -147,22 +135,19 @@ verify_stage(const Verifier *v, const CiStage *stage)
     }
 }
 
-/* Returns the bytes of scratch that its rows take. */
-static const CiExpr *
+static void
 verify_part(const Verifier *v)
 {
     verify_outer(v);
     verify_placements(v);
     for (int s = 0; s < v->part->nstages; s++)
         verify_stage(v, &v->part->stages[s]);
-    return verify_rows(v);
+    verify_rows(v);
 }
 
-/* Leaves run one after another: they share the scratch of a unit. */
-static const CiExpr *
+static void
 verify_tree(const Verifier *v, const CiLoopTree *tree)
 {
-    const CiExpr *most = ci_expr_const(v->sym, 0);
     for (int k = 0; k < tree->count; k++) {
         const CiTreeNode *node = &tree->nodes[k];
         if (node->leaf) {
@@ -170,32 +155,28 @@ verify_tree(const Verifier *v, const CiLoopTree *tree)
             leaf.part = node->leaf;
             if (ci_kernel_is_split(node->leaf))
                 refuse(v, "a leaf is split");
-            most = ci_expr_max(v->sym, most, verify_part(&leaf));
+            verify_part(&leaf);
         }
-        most = ci_expr_max(v->sym, most, verify_tree(v, &node->body));
-        most = ci_expr_max(v->sym, most, verify_tree(v, &node->other));
+        verify_tree(v, &node->body);
+        verify_tree(v, &node->other);
     }
-    return most;
 }
 
-/* ---- what a launch is told ---- */
+/* ---- its kind, and its split ---- */
 
 static void
 verify_template(const Verifier *v)
 {
-    CiTemplateMeasure measure;
-    const char *why = ci_template_measure(v->sym, v->whole, &measure);
+    const char *why = ci_template_why_not(v->sym, v->whole);
     if (why)
         refuse(v, ci_format(v->ctx, "it is no %s: %s", ci_template_names[v->whole->kind], why));
 }
 
 static void
-verify_units(const Verifier *v, const CiExpr *scratch)
+verify_split(const Verifier *v)
 {
     const CiKernel *kernel = v->whole;
     int64_t chunk = 1;
-    if (scratch != kernel->scratch_bytes)
-        refuse(v, "its rows take other bytes of scratch than a unit has");
     if (kernel->split_extent && ci_expr_is_const(kernel->split_extent, &chunk) && chunk <= 0)
         refuse(v, "a split has chunks");
     if (kernel->split_parts < 0 || (kernel->split_parts & (kernel->split_parts - 1)))
@@ -219,16 +200,18 @@ verify_kernel(void *arg, const CiKernel *kernel)
     CiContext *ctx = kernels->loops->ctx;
     if (!ci_kernel_has_loops(kernel))
         return;
-    Verifier v = {ctx, kernels->loops->sym, kernel, kernel, kernels->machine, ci_map_new(ctx)};
+    Verifier v = {ctx, kernels->loops->sym, kernel, kernel, ci_map_new(ctx)};
     ci_kernel_visit_nests(kernel, note_made, v.made);
     const CiLoopTree *tree = ci_kernel_tree(kernel);
     if (tree) {
         verify_outer(&v);
         verify_placements(&v);
+        verify_tree(&v, tree);
+    } else {
+        verify_part(&v);
     }
-    const CiExpr *rows = tree ? verify_tree(&v, tree) : verify_part(&v);
     verify_template(&v);
-    verify_units(&v, ci_template_scratch(v.sym, v.machine, kernel, rows));
+    verify_split(&v);
 }
 
 void

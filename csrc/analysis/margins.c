@@ -126,15 +126,14 @@ label(CiSym *sym, const CiMachine *machine, CiKernel *kernel)
 }
 
 static const char *
-measure(CiSym *sym, const CiKernel *kernel, CiTemplateMeasure *out)
+why_not(CiSym *sym, const CiKernel *kernel)
 {
     CiMargins margins;
     const char *why = why_no_margins(kernel, &margins);
+    (void)sym;
     if (!why && (kernel->split_parts < 1 || margins.width->low / kernel->split_parts < CI_MARGINS_COLUMNS))
         why = "its units are not subtrees of columns";
-    out->finish_units = why ? NULL : ci_expr_ceildiv(sym, margins.height, ci_expr_const(sym, CI_MARGINS_ROWS));
-    out->elements = why ? 0 : margins.height->low;
     return why;
 }
 
-const CiTemplateKind ci_template_margins = {true, fits, label, measure, NULL};
+const CiTemplateKind ci_template_margins = {true, fits, label, why_not};

@@ -91,21 +91,6 @@ ci_product_panel(const CiExpr *columns, int tile)
     return (int)((most + 31) / 32 * 32);
 }
 
-/* On a processor: a panel of the right factor, and rows of the left one. */
-static const CiExpr *
-scratch(CiSym *sym, const CiMachine *machine, const CiKernel *kernel)
-{
-    CiProduct product;
-    if (!machine->packs_products || ci_kernel_why_no_product(kernel, &product))
-        return ci_expr_const(sym, 0);
-    const CiKernelAxis *column = &kernel->outer[kernel->nouter - 1];
-    int64_t size = (int64_t)ci_dtype_size(product.nest->target->dtype),
-            panel = ci_product_panel(column->extent, column->factor);
-    return ci_expr_mul(
-        sym, product.length,
-        ci_expr_const(sym, size * (panel + CI_PRODUCT_ROWS)));
-}
-
 static bool
 fits(CiSym *sym, const CiMachine *machine, const CiKernel *kernel)
 {
@@ -158,15 +143,14 @@ label(CiSym *sym, const CiMachine *machine, CiKernel *kernel)
 }
 
 static const char *
-measure(CiSym *sym, const CiKernel *kernel, CiTemplateMeasure *out)
+why_not(CiSym *sym, const CiKernel *kernel)
 {
     CiProduct product;
     const char *why = ci_kernel_why_no_product(kernel, &product);
     (void)sym;
-    (void)out;
     if (!why && (!kernel->lanes_on_outer || !kernel->outer[product.row].factor))
         why = "its units are not tiles of rows and columns";
     return why;
 }
 
-const CiTemplateKind ci_template_product = {false, fits, label, measure, scratch};
+const CiTemplateKind ci_template_product = {false, fits, label, why_not};

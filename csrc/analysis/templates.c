@@ -34,27 +34,7 @@ ci_template_is_whole(const CiKernel *kernel)
 }
 
 const char *
-ci_template_measure(CiSym *sym, const CiKernel *kernel, CiTemplateMeasure *out)
+ci_template_why_not(CiSym *sym, const CiKernel *kernel)
 {
-    *out = (CiTemplateMeasure){0};
-    return kernel->kind ? kinds[kernel->kind]->measure(sym, kernel, out) : NULL;
-}
-
-const CiExpr *
-ci_template_scratch(CiSym *sym, const CiMachine *machine, const CiKernel *kernel, const CiExpr *rows)
-{
-    bool has_own = kernel->kind && kinds[kernel->kind]->scratch;
-    return has_own ? kinds[kernel->kind]->scratch(sym, machine, kernel) : rows;
-}
-
-const CiExpr *
-ci_kernel_finish_units(CiSym *sym, const CiKernel *kernel)
-{
-    CiTemplateMeasure measure;
-    if (!ci_kernel_is_split(kernel) || kernel->is_chained)
-        return NULL;
-    (void)ci_template_measure(sym, kernel, &measure);
-    if (measure.finish_units)
-        return measure.finish_units;
-    return ci_kernel_runs(kernel) ? ci_kernel_units(sym, kernel) : ci_kernel_points(sym, kernel);
+    return kernel->kind ? kinds[kernel->kind]->why_not(sym, kernel) : NULL;
 }

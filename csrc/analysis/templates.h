@@ -1,15 +1,9 @@
-/* Kinds of templates: which kernels are of one, how their axes run, and what a launch takes. A kind
+/* Kinds of templates: which kernels are of one, and how their axes run. A kind
  * is a row of ir/templates.def and the file of its name. */
 #ifndef CI_ANALYSIS_TEMPLATES_H
 #define CI_ANALYSIS_TEMPLATES_H
 
 #include "ir/kernel.h"
-
-/* Numbers of a launch that differ from those of other kernels. */
-typedef struct CiTemplateMeasure {
-    const CiExpr *finish_units; /* of a split kernel; NULL: one for each point */
-    int64_t elements;           /* that a unit of a split kernel leaves partial results of; 0: its lanes */
-} CiTemplateMeasure;
 
 typedef struct CiTemplateKind {
     /* The builder writes all loops of the kernel: nests join in any order, and no stage has rows. */
@@ -18,10 +12,8 @@ typedef struct CiTemplateKind {
     bool (*fits)(CiSym *sym, const CiMachine *machine, const CiKernel *kernel);
     /* Labels the axes of a kernel that fits, and sets the work of a unit. */
     void (*label)(CiSym *sym, const CiMachine *machine, CiKernel *kernel);
-    /* Measures a labelled kernel. Returns NULL, or why it is not of the kind. */
-    const char *(*measure)(CiSym *sym, const CiKernel *kernel, CiTemplateMeasure *out);
-    /* Bytes of scratch of a unit. NULL: those of the kernel's rows. */
-    const CiExpr *(*scratch)(CiSym *sym, const CiMachine *machine, const CiKernel *kernel);
+    /* NULL, or why a labelled kernel is not of the kind. */
+    const char *(*why_not)(CiSym *sym, const CiKernel *kernel);
 } CiTemplateKind;
 
 #define TEMPLATE(kind, cpu, gpu) extern const CiTemplateKind ci_template_##kind;
@@ -32,12 +24,8 @@ bool ci_template_label(CiSym *sym, const CiMachine *machine, CiKernel *kernel);
 /* True if a kernel fits a kind whose builder writes all loops. */
 bool ci_template_fits_whole(CiSym *sym, const CiMachine *machine, const CiKernel *kernel);
 bool ci_template_is_whole(const CiKernel *kernel); /* it is of such a kind */
-/* Returns NULL, or why the kernel is not of its kind. Of a kernel without a kind, nothing differs. */
-const char *ci_template_measure(CiSym *sym, const CiKernel *kernel, CiTemplateMeasure *out);
-/* Bytes of scratch of a unit, which are `rows` in a kernel without a template. */
-const CiExpr *ci_template_scratch(CiSym *sym, const CiMachine *machine, const CiKernel *kernel, const CiExpr *rows);
-/* How many units its finishing function runs; NULL: it has none. */
-const CiExpr *ci_kernel_finish_units(CiSym *sym, const CiKernel *kernel);
+/* NULL, or why the kernel is not of its kind; it may have none. */
+const char *ci_template_why_not(CiSym *sym, const CiKernel *kernel);
 /* kernel_verify.c: fails where a kernel is not as kernel.h says. */
 void ci_kernels_verify(const CiKernels *kernels);
 
@@ -66,7 +54,6 @@ typedef struct CiAttention {
 } CiAttention;
 /* NULL where the nests are those of an attention, which *out then describes. */
 const char *ci_kernel_why_no_attention(CiSym *sym, const CiKernel *kernel, CiAttention *out);
-#define CI_ATTENTION_STATE 3 /* maximum, scale and sum of each row */
 /* Rows that are finished in a unit; columns that one walks down at least: no block has more. */
 #define CI_MARGINS_ROWS 512
 #define CI_MARGINS_COLUMNS 128

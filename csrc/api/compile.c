@@ -180,12 +180,13 @@ static void
 print_json(CiJob *job, CiText *text, const CiKernels *kernels, const CiWrapper *wrapper)
 {
     const CiCompiler *compiler = job->request->queue.backend->compiler;
+    const CiProcs *procs = compiler->lower ? compiler->lower(kernels, job->request->options) : NULL;
     CiText source = ci_text_new(job->ctx);
     bool is_c = !strcmp(compiler->name, "c") && job->request->info.kernels > 0;
     if (is_c)
         compiler->emit(&source, kernels, job->request->options);
     const char *level = ci_cpu_level_name(ci_cpu_level(job->request->options));
-    ci_wrapper_print_json(text, wrapper, is_c ? source.data : NULL, is_c ? flags_of(job) : NULL,
+    ci_wrapper_print_json(text, wrapper, procs, is_c ? source.data : NULL, is_c ? flags_of(job) : NULL,
                           !strcmp(compiler->name, "c") ? level : NULL);
 }
 
@@ -204,7 +205,7 @@ print_c(CiJob *job, CiText *text, const CiKernels *kernels, const CiWrapper *wra
     ci_text_add(text, "/* cc %s FILE.c -o FILE.so %s-lm -lc */\n", flags_of(job),
                 ci_cpu_has_routines(request->options) ? "-lmvec " : "");
     request->queue.backend->compiler->emit(text, kernels, request->options);
-    ci_wrapper_print_c(text, wrapper);
+    ci_wrapper_print_c(text, wrapper, request->queue.backend->compiler->lower(kernels, request->options));
 }
 
 static void

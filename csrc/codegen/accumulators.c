@@ -294,15 +294,39 @@ ci_reduce_start(CiReducer *r, CiOp fold, int at, int count)
 }
 
 void
-ci_reduce_threads(CiReducer *r, CiOp fold, CiMemory *const *parts, int count, int threads, int apart)
+ci_reduce_alloc_parts(CiReducer *r, const CiStmt *fold)
+{
+    r->fold = fold;
+    r->parts = CI_NEW_ARRAY(r->b.ctx, CiMemory *, fold->ninto + 1);
+    for (int k = 0; k < fold->ninto; k++)
+        r->parts[k] = ci_build_alloc(&r->b, ci_build_name(&r->b, "parts"), fold->into[k]->dtype, 1, CI_SPACE_thread,
+                                     ci_reduce_number(r, r->threads));
+}
+
+static void
+reduce_pairs(CiReducer *r, CiOp fold, int at, int count)
 {
     int early[CI_MAX_ACCUMULATORS], late[CI_MAX_ACCUMULATORS];
+    CiMemory *const *parts = r->parts + at;
     const CiExpr *x, *y;
-    CiStmts *outside = ci_domain_enter_pairs(&r->b, CI_RUN_reduce, threads, &x, &y);
-    outside->last->number = apart > 1 ? apart : 0;
+    CiStmts *outside = ci_domain_enter_pairs(&r->b, CI_RUN_reduce, r->threads, &x, &y);
+    outside->last->number = r->apart > 1 ? r->apart : 0;
     ci_reduce_load(r, early, parts, count, x, 1);
     ci_reduce_load(r, late, parts, count, y, 1);
     ci_reduction_of(fold)->combine(&r->b, fold, 1, early, late);
     ci_reduce_store(r, parts, count, x, early, NULL);
     ci_build_leave(&r->b, outside);
+}
+
+void
+ci_reduce_threads(CiReducer *r)
+{
+    ci_reduce_each(r, true, true, reduce_pairs);
+}
+
+void
+ci_reduce_result(CiReducer *r, int *values, int at, int count, const CiExpr *thread)
+{
+    ci_reduce_load(r, values, r->parts + at, count, thread, 1);
+    values[0] = ci_reduce_plain_zero(r, values[0]);
 }

@@ -44,14 +44,8 @@ static CiDomain
 domain_of(const CiBlocks *s, const CiStmt *stmt)
 {
     CiDomain d = {.body = stmt->body};
-    if (stmt->kind == CI_STMT_fold) {
-        d.count = stmt->nvars;
-        for (int k = 0; k < stmt->nvars; k++) {
-            d.vars[k] = stmt->vars[k];
-            d.extents[k] = stmt->extents[k];
-        }
-        return d;
-    }
+    if (stmt->kind == CI_STMT_fold)
+        return ci_domain_of(stmt);
     for (const CiStmt *loop = stmt; loop && d.count < CI_MAX_FOLD_AXES;) {
         d.vars[d.count] = loop->vars[0];
         d.extents[d.count++] = loop->extents[0];
@@ -78,13 +72,13 @@ static void
 add_unrolled(CiBlocks *s, const CiExpr *first, const CiExpr *count)
 {
     CiBuild *b = &s->r.b;
-    const CiExpr *threads = ci_blocks_number(s, s->threads);
-    int64_t trips = (count->high + s->threads - 1) / s->threads;
+    const CiExpr *threads = ci_blocks_number(s, s->r.threads);
+    int64_t trips = (count->high + s->r.threads - 1) / s->r.threads;
     CiStmt *rounds = ci_build_for(b, "r", ci_blocks_number(s, trips), CI_RUN_unroll);
     CiStmts *outside = ci_build_enter(b, &rounds->body);
     const CiExpr *element =
-        ci_expr_add(b->sym, ci_expr_mul(b->sym, rounds->vars[0], threads), s->thread);
-    if (count->kind != CI_EXPR_const || count->value != trips * s->threads) {
+        ci_expr_add(b->sym, ci_expr_mul(b->sym, rounds->vars[0], threads), s->r.thread);
+    if (count->kind != CI_EXPR_const || count->value != trips * s->r.threads) {
         CiStmt *guard = ci_build_test(b, CI_STMT_if, CI_COMPARE_less, element, count);
         ci_build_enter(b, &guard->body);
     }
@@ -98,7 +92,7 @@ static bool
 is_short_part(const CiBlocks *s, const CiExpr *count)
 {
     return s->count && count->kind == CI_EXPR_const &&
-           count->value <= CI_CHOOSE(&s->r.b, unrolled_rounds) * s->threads;
+           count->value <= CI_CHOOSE(&s->r.b, unrolled_rounds) * s->r.threads;
 }
 
 /* Of `count` elements, or groups of neighbours, this thread's; the first one is number `first`. */
@@ -106,16 +100,15 @@ static void
 add_rounds(CiBlocks *s, const CiExpr *first, const CiExpr *count, int lanes)
 {
     CiBuild *b = &s->r.b;
-    bool is_plain = count->kind == CI_EXPR_const || count->kind == CI_EXPR_symbol;
     if (count->high <= 0)
         return;
-    count = is_plain ? count : ci_build_named(b, count);
-    const CiExpr *threads = ci_blocks_number(s, s->threads),
-                 *trips = ci_expr_ceildiv(b->sym, ci_expr_sub(b->sym, count, s->thread), threads);
+    count = ci_build_named(b, count);
+    const CiExpr *threads = ci_blocks_number(s, s->r.threads),
+                 *trips = ci_expr_ceildiv(b->sym, ci_expr_sub(b->sym, count, s->r.thread), threads);
     CiStmt *rounds = ci_build_for(b, "r", trips, CI_RUN_serial);
     CiStmts *outside = ci_build_enter(b, &rounds->body);
     const CiExpr *element =
-        ci_expr_add(b->sym, ci_expr_mul(b->sym, rounds->vars[0], threads), s->thread);
+        ci_expr_add(b->sym, ci_expr_mul(b->sym, rounds->vars[0], threads), s->r.thread);
     add_at(s, ci_expr_add(b->sym, first, element), lanes);
     ci_build_leave(b, outside);
 }
@@ -135,10 +128,10 @@ add_near(CiBlocks *s, const CiExpr *first, const CiExpr *count)
     CiBuild *b = &s->r.b;
     CiRegisterRow near = {.count = s->near, .lanes = s->lanes};
     const CiExpr *to[CI_MAX_FOLD_AXES];
-    CiGroups rounds = ci_build_groups(b, "r", count, (int64_t)s->near * s->threads);
-    const CiExpr *group = ci_expr_add(b->sym, rounds.first, ci_expr_add(b->sym, first, s->thread));
+    CiGroups rounds = ci_build_groups(b, "r", count, (int64_t)s->near * s->r.threads);
+    const CiExpr *group = ci_expr_add(b->sym, rounds.first, ci_expr_add(b->sym, first, s->r.thread));
     for (int k = 0; k < s->near; k++) {
-        const CiExpr *later = ci_blocks_number(s, (int64_t)k * s->threads);
+        const CiExpr *later = ci_blocks_number(s, (int64_t)k * s->r.threads);
         ci_domain_decode(b, &s->domain, ci_expr_add(b->sym, group, later), s->lanes, to);
         near.lifted[k] = lift_at(s, to, s->lanes);
     }
@@ -163,7 +156,7 @@ add_whole(CiBlocks *s)
     const CiExpr *count = count_whole(s), *first = s->count ? s->from : ci_blocks_number(s, 0);
     first = ci_expr_floordiv(sym, first, ci_blocks_number(s, s->lanes));
     if (is_short_part(s, count) ||
-        (!s->count && ci_domain_unrolls(&s->r.b, &s->domain, s->lanes, s->threads))) {
+        (!s->count && ci_domain_unrolls(&s->r.b, &s->domain, s->lanes, s->r.threads))) {
         add_unrolled(s, first, count);
         return;
     }
@@ -196,7 +189,8 @@ add_body(CiBlocks *s, const CiExpr *const *to, int lanes)
 static void
 share_loop(CiBlocks *s)
 {
-    CiStmts *outside = ci_blocks_enter_threads(s);
+    CiStmts *outside = s->r.b.to;
+    s->r.thread = ci_domain_enter_threads(&s->r.b, s->r.threads);
     s->add = add_body;
     s->near = 1;
     add_whole(s);
@@ -221,7 +215,7 @@ close_lanes(CiReducer *r, CiOp fold, int at, int count)
     int values[CI_MAX_ACCUMULATORS];
     r->width = r->lanes = ci_register_lanes(r, fold, s->lanes);
     ci_reduce_halve(r, fold, at, count, values);
-    ci_reduce_store(r, s->parts + at, count, s->thread, values, NULL);
+    ci_reduce_store(r, s->r.parts + at, count, s->r.thread, values, NULL);
 }
 
 static void
@@ -266,24 +260,15 @@ step_into_parts(CiBlocks *s, const CiExpr *const *to, int lanes)
     const CiDomain *d = &s->domain;
     CiAt at = {d->count, d->vars, to, NULL, lanes, NULL, 1};
     const int *lifted = ci_build_at(&s->r.b, &d->body, &at);
-    ci_reduce_take(&s->r, lifted, s->thread, lanes, s->parts, NULL);
-}
-
-static void
-reduce_pairs(CiReducer *r, CiOp fold, int at, int count)
-{
-    CiBlocks *s = (CiBlocks *)r;
-    ci_reduce_threads(r, fold, s->parts + at, count, s->threads, 1);
+    ci_reduce_take(&s->r, lifted, s->r.thread, lanes, s->r.parts, NULL);
 }
 
 static void
 leave_result(CiReducer *r, CiOp fold, int at, int count)
 {
-    CiBlocks *s = (CiBlocks *)r;
     int values[CI_MAX_ACCUMULATORS];
     (void)fold;
-    ci_reduce_load(r, values, s->parts + at, count, ci_reduce_number(r, 0), 1);
-    values[0] = ci_reduce_plain_zero(r, values[0]);
+    ci_reduce_result(r, values, at, count, ci_reduce_number(r, 0));
     ci_reduce_store(r, r->fold->into + at, count, ci_reduce_number(r, 0), values, NULL);
 }
 
@@ -291,17 +276,14 @@ static void
 share_fold(CiBlocks *s, CiStmt *fold)
 {
     CiReducer *r = &s->r;
-    r->fold = fold;
-    s->parts = CI_NEW_ARRAY(r->b.ctx, CiMemory *, fold->ninto + 1);
-    for (int k = 0; k < fold->ninto; k++)
-        s->parts[k] = ci_build_alloc(&r->b, ci_build_name(&r->b, "parts"), fold->into[k]->dtype, 1,
-                                     CI_SPACE_thread, ci_blocks_number(s, s->threads));
-    CiStmts *outside = ci_blocks_enter_threads(s);
+    ci_reduce_alloc_parts(r, fold);
+    CiStmts *outside = r->b.to;
+    r->thread = ci_domain_enter_threads(&r->b, r->threads);
     add_part(s);
     s->add = step_into_parts;
     add_rest(s);
     ci_build_leave(&r->b, outside);
-    ci_reduce_each(r, true, true, reduce_pairs);
+    ci_reduce_threads(r);
     ci_reduce_each(r, true, true, leave_result);
 }
 
@@ -385,7 +367,7 @@ static void
 share_one(CiBlocks *s, CiStmt *stmt)
 {
     if (is_scan(s, stmt)) {
-        ci_scan_share(&s->r.b, s->threads, &s->bytes, stmt);
+        ci_scan_share(&s->r.b, s->r.threads, &s->bytes, stmt);
         return;
     }
     s->domain = domain_of(s, stmt);
@@ -471,7 +453,7 @@ ci_share_rows(CiBuild *b, const CiDomain *points)
     int64_t widest = find_widest(&s, &points->body, &lanes);
     if (widest < s.least && !ci_domain_has_scratch(points))
         return false;
-    s.threads = threads_for(&s, widest, lanes, points);
+    s.r.threads = threads_for(&s, widest, lanes, points);
     const CiExpr *count = ci_domain_count(sym, points, 1);
     CiStmt *blocks = points->count == 1 ? ci_build_loop(&s.r.b, points->vars[0], count, CI_RUN_grid)
                                         : ci_build_for(&s.r.b, "b", count, CI_RUN_grid);
@@ -486,6 +468,6 @@ ci_share_rows(CiBuild *b, const CiDomain *points)
     ci_blocks_count(&s, &blocks->body);
     ci_build_rewrite(&s.r.b, &blocks->body, share, &s);
     ci_blocks_drop(&s, &blocks->body);
-    blocks->number = choose_together(b->machine, s.threads, s.bytes, count);
+    blocks->number = choose_together(b->machine, s.r.threads, s.bytes, count);
     return true;
 }

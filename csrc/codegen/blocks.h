@@ -8,7 +8,6 @@
 
 typedef struct CiBlocks {
     CiReducer r;
-    int threads;
     int64_t bytes;  /* of shared memory, so far */
     CiMap *touched; /* memory -> how many statements name it */
     CiMap *dropped; /* memory that one thread has for itself instead */
@@ -17,8 +16,6 @@ typedef struct CiBlocks {
     int near;       /* groups of so many neighbours that a thread takes of a fold at once; of a loop 1 */
     CiDomain domain;
     const CiExpr *from, *count; /* of its points, in order, these alone; NULL: all */
-    const CiExpr *thread;       /* its variable */
-    CiMemory **parts;           /* per accumulator of a fold: an element for each thread */
     void (*add)(struct CiBlocks *s, const CiExpr *const *to, int lanes);
 } CiBlocks;
 
@@ -26,16 +23,6 @@ static inline const CiExpr *
 ci_blocks_number(const CiBlocks *s, int64_t value)
 {
     return ci_expr_const(s->r.b.sym, value);
-}
-
-/* Into a loop over the threads of a block. */
-static inline CiStmts *
-ci_blocks_enter_threads(CiBlocks *s)
-{
-    CiStmt *threads =
-        ci_build_for(&s->r.b, "t", ci_blocks_number(s, s->threads), CI_RUN_thread);
-    s->thread = threads->vars[0];
-    return ci_build_enter(&s->r.b, &threads->body);
 }
 
 /* single_thread.c. ci_blocks_count counts the statements that use each memory. ci_blocks_run handles a loop

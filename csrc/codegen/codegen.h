@@ -38,9 +38,6 @@ const CiExpr *ci_pairwise_half(CiSym *sym, CiDtype dtype, const CiExpr *count);
  * so that they may be prefetched; else NULL. */
 const CiExpr *ci_build_far_row(const CiBuild *b, const CiAccess *at, const CiExpr *var);
 
-/* Bytes between two sums of one unit in memory for partials. */
-#define CI_PARTIAL_STEP 16
-
 /* The passes, one a file each (architecture.md has the list); of csrc/kernels: template. */
 #define PASS(function, name, families, is_needed, doc) void function(CiBuild *b);
 #include "codegen/procs.def"

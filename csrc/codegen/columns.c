@@ -25,8 +25,7 @@ typedef struct Columns {
     int64_t bytes, part_bytes;
     CiMap *memories;                               /* of a point -> of all points of a block */
     CiDomain domain;                               /* of the loop or fold that is shared out now */
-    const CiExpr *block, *thread, *place, *number; /* place: of the point among its block's */
-    CiMemory **parts;
+    const CiExpr *block, *place, *number;          /* place: of the point among its block's */
     void (*add)(struct Columns *c, const CiExpr *const *to);
 } Columns;
 
@@ -110,15 +109,6 @@ bound(Columns *c, const CiExpr *e, int64_t limit)
 {
     return limit == 1 ? number_of(c, 0)
                       : ci_build_bind(&c->r.b, ci_build_index(&c->r.b, e), number_of(c, limit));
-}
-
-static CiStmts *
-enter_threads(Columns *c)
-{
-    int threads = c->together * c->group;
-    CiStmt *loop = ci_build_for(&c->r.b, "t", number_of(c, threads), CI_RUN_thread);
-    c->thread = loop->vars[0];
-    return ci_build_enter(&c->r.b, &loop->body);
 }
 
 /* The point at a place, where there is one. */
@@ -247,8 +237,7 @@ add_rounds(Columns *c, const CiStmt *stmt, const CiExpr *member)
     ci_domain_decode(b, c->points, c->number, 1, here);
     const CiExpr *count =
         ci_expr_substitute(b->sym, count_of(b, stmt), c->points->count, c->points->vars, here);
-    bool is_plain = count->kind == CI_EXPR_const || count->kind == CI_EXPR_symbol;
-    count = is_plain ? count : ci_build_named(b, count);
+    count = ci_build_named(b, count);
     const CiExpr *all, *done = number_of(c, 0), *first = done;
     bool is_row = stmt->kind == CI_STMT_for && stmt->nvars == 1 && !ci_stmts_have(&stmt->body, is_other);
     if (is_row && count->low >= CI_CHOOSE(b, column_rows) * c->group) {
@@ -276,20 +265,10 @@ add_rounds(Columns *c, const CiStmt *stmt, const CiExpr *member)
 static void
 enter_group(Columns *c, const CiExpr **member)
 {
-    const CiExpr *together = number_of(c, c->together), *thread = c->thread;
+    const CiExpr *together = number_of(c, c->together), *thread = c->r.thread;
     const CiExpr *place = bound(c, ci_expr_mod(c->r.b.sym, thread, together), c->together);
     *member = bound(c, ci_expr_floordiv(c->r.b.sym, thread, together), c->group);
     enter_point(c, place);
-}
-
-static void
-find_domain(Columns *c, const CiStmt *stmt)
-{
-    c->domain = (CiDomain){.count = stmt->nvars, .body = stmt->body};
-    for (int k = 0; k < stmt->nvars; k++) {
-        c->domain.vars[k] = stmt->vars[k];
-        c->domain.extents[k] = stmt->extents[k];
-    }
 }
 
 static void
@@ -302,7 +281,8 @@ static void
 share_loop(Columns *c, const CiStmt *loop)
 {
     const CiExpr *member;
-    CiStmts *outside = enter_threads(c);
+    CiStmts *outside = c->r.b.to;
+    c->r.thread = ci_domain_enter_threads(&c->r.b, c->r.threads);
     enter_group(c, &member);
     c->add = add_body;
     add_rounds(c, loop, member);
@@ -321,18 +301,10 @@ add_step(Columns *c, const CiExpr *const *to)
 static void
 leave_part(CiReducer *r, CiOp fold, int at, int count)
 {
-    Columns *c = (Columns *)r;
     int values[CI_MAX_ACCUMULATORS];
     (void)fold;
     ci_reduce_load(r, values, r->acc + at, count, ci_reduce_number(r, 0), 1);
-    ci_reduce_store(r, c->parts + at, count, c->thread, values, NULL);
-}
-
-static void
-reduce_pairs(CiReducer *r, CiOp fold, int at, int count)
-{
-    Columns *c = (Columns *)r;
-    ci_reduce_threads(r, fold, c->parts + at, count, c->together * c->group, c->together);
+    ci_reduce_store(r, r->parts + at, count, r->thread, values, NULL);
 }
 
 static void
@@ -341,8 +313,7 @@ leave_result(CiReducer *r, CiOp fold, int at, int count)
     Columns *c = (Columns *)r;
     int values[CI_MAX_ACCUMULATORS];
     (void)fold;
-    ci_reduce_load(r, values, c->parts + at, count, c->thread, 1);
-    values[0] = ci_reduce_plain_zero(r, values[0]);
+    ci_reduce_result(r, values, at, count, r->thread);
     for (int k = 0; k < count; k++) {
         CiMemory *into = ci_map_find(c->memories, CI_KEY(r->fold->into[at + k]));
         ci_build_store(&r->b, into, c->place, values[k]);
@@ -354,12 +325,9 @@ share_fold(Columns *c, const CiStmt *fold)
 {
     CiReducer *r = &c->r;
     const CiExpr *member;
-    r->fold = fold;
-    c->parts = CI_NEW_ARRAY(r->b.ctx, CiMemory *, fold->ninto + 1);
-    for (int k = 0; k < fold->ninto; k++)
-        c->parts[k] = ci_build_alloc(&r->b, ci_build_name(&r->b, "parts"), fold->into[k]->dtype, 1,
-                                     CI_SPACE_thread, number_of(c, c->together * c->group));
-    CiStmts *outside = enter_threads(c);
+    ci_reduce_alloc_parts(r, fold);
+    CiStmts *outside = r->b.to;
+    r->thread = ci_domain_enter_threads(&r->b, r->threads);
     r->width = r->lanes = 1;
     r->is_near = !r->b.proc->is_finish && ci_near_helps(fold);
     ci_reduce_alloc_accumulators(r);
@@ -371,7 +339,7 @@ share_fold(Columns *c, const CiStmt *fold)
     ci_build_leave(&r->b, all);
     ci_reduce_each(r, true, true, leave_part);
     ci_build_leave(&r->b, outside);
-    ci_reduce_each(r, true, true, reduce_pairs);
+    ci_reduce_threads(r);
 }
 
 /* ---- what the first thread of each group does ---- */
@@ -379,11 +347,12 @@ share_fold(Columns *c, const CiStmt *fold)
 static void
 add_alone(Columns *c, const CiStmt *fold, const CiStmts *run)
 {
-    CiStmts *outside = enter_threads(c);
+    CiStmts *outside = c->r.b.to;
+    c->r.thread = ci_domain_enter_threads(&c->r.b, c->r.threads);
     CiStmt *first =
-        ci_build_test(&c->r.b, CI_STMT_if, CI_COMPARE_less, c->thread, number_of(c, c->together));
+        ci_build_test(&c->r.b, CI_STMT_if, CI_COMPARE_less, c->r.thread, number_of(c, c->together));
     ci_build_enter(&c->r.b, &first->body);
-    enter_point(c, c->thread);
+    enter_point(c, c->r.thread);
     if (fold)
         ci_reduce_each(&c->r, true, true, leave_result);
     if (run->first)
@@ -409,7 +378,7 @@ add_statements(Columns *c)
         if (fold || run.first)
             add_alone(c, fold, &run);
         run = (CiStmts){0};
-        find_domain(c, stmt);
+        c->domain = ci_domain_of(stmt);
         fold = stmt->kind == CI_STMT_fold ? stmt : NULL;
         if (fold)
             share_fold(c, stmt);
@@ -452,6 +421,8 @@ ci_share_columns(CiBuild *b, const CiDomain *points)
     if (s.is_other || s.longest < CI_CHOOSE(b, long_column) || !points->count || !is_worth_it)
         return false;
     choose_shape(&c, &s);
+    c.r.threads = c.together * c.group;
+    c.r.apart = c.together;
     CiStmt *blocks = ci_build_for(
         &c.r.b, "b", ci_expr_ceildiv(sym, c.count, number_of(&c, c.together)), CI_RUN_grid);
     ci_build_enter(&c.r.b, &blocks->body);

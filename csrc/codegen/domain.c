@@ -7,6 +7,17 @@
 #define MAX_LANES 16 /* of bytes: an access has as many */
 #define MAX_STEP ((int64_t)1 << 40)
 
+CiDomain
+ci_domain_of(const CiStmt *stmt)
+{
+    CiDomain d = {.count = stmt->nvars, .body = stmt->body};
+    for (int k = 0; k < stmt->nvars; k++) {
+        d.vars[k] = stmt->vars[k];
+        d.extents[k] = stmt->extents[k];
+    }
+    return d;
+}
+
 /* ---- neighbours of one thread ---- */
 
 typedef struct Neighbours {
@@ -184,6 +195,14 @@ ci_domain_unrolls(const CiBuild *b, const CiDomain *domain, int lanes, int threa
     const CiExpr *count = ci_domain_count(b->sym, domain, lanes);
     return ci_domain_is_whole(b->sym, domain, lanes) && is_narrow(count) &&
            (count->high + threads - 1) / threads <= CI_CHOOSE(b, unrolled_rounds);
+}
+
+const CiExpr *
+ci_domain_enter_threads(CiBuild *b, int threads)
+{
+    CiStmt *loop = ci_build_for(b, "t", ci_expr_const(b->sym, threads), CI_RUN_thread);
+    ci_build_enter(b, &loop->body);
+    return loop->vars[0];
 }
 
 CiStmts *

@@ -193,9 +193,7 @@ make_segments(CiBuild *b, const CiDomain *points)
     CiStmt *blocks = ci_build_for(b, "b", ci_domain_count(sym, &segments, 1), CI_RUN_grid);
     ci_build_enter(b, &blocks->body);
     ci_domain_decode(b, &segments, blocks->vars[0], 1, to);
-    CiStmt *thread = ci_build_for(b, "t", ci_expr_const(sym, threads), CI_RUN_thread);
-    ci_build_enter(b, &thread->body);
-    const CiExpr *begin = ci_expr_mul(sym, to[last], size), *first = ci_expr_add(sym, begin, thread->vars[0]);
+    const CiExpr *begin = ci_expr_mul(sym, to[last], size), *first = ci_expr_add(sym, begin, ci_domain_enter_threads(b, threads));
     CiStmt *choice =
         ci_build_test(b, CI_STMT_if, CI_COMPARE_less_equal, ci_expr_add(sym, begin, size), extent);
     CiStmts *outside = ci_build_enter(b, &choice->body);
@@ -233,11 +231,10 @@ make_rounds(CiBuild *b, const CiDomain *points, const CiExpr *count, int lanes, 
                                         *part = ci_expr_const(sym, (int64_t)rounds * b->machine->threads);
     CiStmt *blocks = ci_build_for(b, "b", ci_expr_floordiv(sym, count, part), CI_RUN_grid);
     ci_build_enter(b, &blocks->body);
-    CiStmt *thread = ci_build_for(b, "t", threads, CI_RUN_thread);
-    ci_build_enter(b, &thread->body);
+    const CiExpr *thread = ci_domain_enter_threads(b, b->machine->threads);
     CiStmt *each = ci_build_for(b, "r", ci_expr_const(sym, rounds), CI_RUN_unroll);
     ci_build_enter(b, &each->body);
-    const CiExpr *first = ci_expr_add(sym, ci_expr_mul(sym, blocks->vars[0], part), thread->vars[0]),
+    const CiExpr *first = ci_expr_add(sym, ci_expr_mul(sym, blocks->vars[0], part), thread),
                  *number = ci_expr_add(sym, first, ci_expr_mul(sym, each->vars[0], threads));
     ci_domain_decode(b, points, ci_build_bind(b, ci_build_index(b, number), count), lanes, to);
     ci_domain_add(b, points, to, lanes);
@@ -274,10 +271,7 @@ make_threads(CiBuild *b, CiDomain *points)
     }
     CiStmt *blocks = ci_build_for(b, "b", ci_expr_ceildiv(sym, count, threads), CI_RUN_grid);
     ci_build_enter(b, &blocks->body);
-    CiStmt *thread = ci_build_for(b, "t", threads, CI_RUN_thread);
-    ci_build_enter(b, &thread->body);
-    const CiExpr *number =
-        ci_expr_add(sym, ci_expr_mul(sym, blocks->vars[0], threads), thread->vars[0]);
+    const CiExpr *number = ci_expr_add(sym, ci_expr_mul(sym, blocks->vars[0], threads), ci_domain_enter_threads(b, (int)threads->value));
     if (is_whole)
         add_group(b, points, number, lanes);
     else

@@ -12,7 +12,9 @@ typedef struct CiDomain {
     CiStmts body;
 } CiDomain;
 
-/* domain.c. Neighbours along the last axis that one access moves: 1 where none does. That axis is
+/* domain.c. The loop, or the loops of a fold. */
+CiDomain ci_domain_of(const CiStmt *stmt);
+/* Neighbours along the last axis that one access moves: 1 where none does. That axis is
  * made of whole groups of them, or is the only one. */
 int ci_domain_lanes(const CiBuild *b, const CiDomain *domain);
 /* Like ci_domain_lanes, for neighbours that may run in order, so that a thread carries its state
@@ -30,6 +32,8 @@ bool ci_domain_has_scratch(const CiDomain *domain);
 /* So few rounds of the threads, and so well known how many, that they are written one by one. */
 bool ci_domain_unrolls(const CiBuild *b, const CiDomain *domain, int lanes, int threads);
 
+/* Into a loop over the threads of a block; its variable. */
+const CiExpr *ci_domain_enter_threads(CiBuild *b, int threads);
 /* Into a loop over pairs of threads, x and y. */
 CiStmts *ci_domain_enter_pairs(CiBuild *b, CiRunMode run, int threads, const CiExpr **x,
                                const CiExpr **y);

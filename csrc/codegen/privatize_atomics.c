@@ -90,14 +90,6 @@ is_worth_it(Tally *y, CiDomain *points)
     return ci_domain_count(y->b->sym, points, 1)->high >= CI_CHOOSE(y->b, histogram_blocks) * y->threads * rounds_of(y);
 }
 
-static const CiExpr *
-enter_threads(Tally *y, CiStmts **outside)
-{
-    CiStmt *loop = ci_build_for(y->b, "t", number(y, y->threads), CI_RUN_thread);
-    *outside = ci_build_enter(y->b, &loop->body);
-    return loop->vars[0];
-}
-
 /* Of `count` things in rounds this thread's next, where there is one. */
 static const CiExpr *
 enter_rounds(Tally *y, const CiExpr *first, int64_t rounds, const CiExpr *count)
@@ -113,18 +105,18 @@ enter_rounds(Tally *y, const CiExpr *first, int64_t rounds, const CiExpr *count)
 }
 
 static const CiExpr *
-enter_elements(Tally *y, CiStmts **outside)
+enter_elements(Tally *y)
 {
-    const CiExpr *thread = enter_threads(y, outside);
+    const CiExpr *thread = ci_domain_enter_threads(y->b, y->threads);
     return enter_rounds(y, thread, (y->room + y->threads - 1) / y->threads, y->memory->size);
 }
 
 static void
 begin(Tally *y)
 {
-    CiStmts *outside;
+    CiStmts *outside = y->b->to;
     CiDtype dtype = y->memory->dtype;
-    const CiExpr *element = enter_elements(y, &outside);
+    const CiExpr *element = enter_elements(y);
     ci_build_store(y->b, y->own, element,
                    ci_build_const(y->b, ci_type_of(dtype, 1), ci_op_identity(y->fold, dtype)));
     ci_build_leave(y->b, outside);
@@ -134,9 +126,9 @@ static void
 add_points(Tally *y, CiMemory *into)
 {
     CiSym *sym = y->b->sym;
-    CiStmts *outside;
+    CiStmts *outside = y->b->to;
     const CiExpr *to[CI_MAX_FOLD_AXES], *count = ci_domain_count(sym, y->points, 1);
-    const CiExpr *thread = enter_threads(y, &outside);
+    const CiExpr *thread = ci_domain_enter_threads(y->b, y->threads);
     const CiExpr *point =
         enter_rounds(y, ci_expr_add(sym, y->first, thread), rounds_of(y), count);
     if (y->points->count > 1)
@@ -150,8 +142,8 @@ add_points(Tally *y, CiMemory *into)
 static void
 end(Tally *y)
 {
-    CiStmts *outside;
-    const CiExpr *element = enter_elements(y, &outside);
+    CiStmts *outside = y->b->to;
+    const CiExpr *element = enter_elements(y);
     ci_build_store(y->b, y->memory, element, ci_build_load(y->b, y->own, element, 1));
     y->b->to->last->op = y->store->op;
     y->b->to->last->is_atomic = true;

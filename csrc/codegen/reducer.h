@@ -30,6 +30,11 @@ typedef struct CiReducer {
     const CiExpr *part;   /* its part, and the first element of that; NULL: there is none */
     int walk;             /* of a block that is read in two passes: 1 or 2; 0: one pass */
     bool is_near;         /* its elements are in registers; false for partial results */
+    /* Of a fold that the threads of a block share: how many they are, those of one point being so far from each other,
+     * the variable of their loop, and per accumulator an element for each. */
+    int threads, apart;
+    const CiExpr *thread;
+    CiMemory **parts;
 } CiReducer;
 
 static inline const CiExpr *
@@ -111,9 +116,11 @@ void ci_reduce_load(CiReducer *r, int *values, CiMemory *const *from, int count,
                     int lanes);
 void ci_reduce_store(CiReducer *r, CiMemory *const *to, int count, const CiExpr *at,
                      const int *values, const CiExpr *live);
-/* Combines what the threads of a block have in `parts`, those whose numbers differ by a multiple of
- * `apart`: the results are in the elements of the first `apart` threads. */
-void ci_reduce_threads(CiReducer *r, CiOp fold, CiMemory *const *parts, int count, int threads, int apart);
+/* Allocates `parts` for a fold that threads share. Then they have what each has; ci_reduce_threads combines them, the
+ * results are in the elements of the first `apart` threads, and ci_reduce_result loads them. */
+void ci_reduce_alloc_parts(CiReducer *r, const CiStmt *fold);
+void ci_reduce_threads(CiReducer *r);
+void ci_reduce_result(CiReducer *r, int *values, int at, int count, const CiExpr *thread);
 /* Calls emit for each reduction that is asked for, with the number of its first accumulator. */
 void ci_reduce_each(CiReducer *r, bool ordered, bool free_ones,
                     void (*emit)(CiReducer *r, CiOp fold, int at, int count));

@@ -105,14 +105,6 @@ ci_scan_fits(const CiBuild *b, const CiStmt *loop)
 
 /* ---- tiles ---- */
 
-static CiStmts *
-enter_threads(Scan *s)
-{
-    CiStmt *loop = ci_build_for(s->b, "t", number(s, s->threads), CI_RUN_thread);
-    s->thread = loop->vars[0];
-    return ci_build_enter(s->b, &loop->body);
-}
-
 /* Of neighbours that are all there, group after group. */
 static void
 add_groups(Scan *s, const CiExpr *first, void (*add)(Scan *s, const CiExpr *element))
@@ -214,7 +206,8 @@ static void
 find_parts(Scan *s)
 {
     const CiExpr *zero = number(s, 0);
-    CiStmts *outside = enter_threads(s);
+    CiStmts *outside = s->b->to;
+    s->thread = ci_domain_enter_threads(s->b, s->threads);
     for (int k = 0; k < s->ncells; k++) {
         s->cells[k].own = add_memory(s, &s->cells[k], "own", CI_SPACE_register, 1);
         store_identity(s, &s->cells[k], s->cells[k].own);
@@ -240,7 +233,8 @@ combine_threads(Scan *s, const CiCell *cell)
 static void
 tell_parts(Scan *s)
 {
-    CiStmts *outside = enter_threads(s);
+    CiStmts *outside = s->b->to;
+    s->thread = ci_domain_enter_threads(s->b, s->threads);
     for (int k = 0; k < s->ncells; k++)
         ci_build_store(s->b, s->cells[k].before, s->thread,
                        ci_build_load(s->b, s->cells[k].parts, s->thread, 1));
@@ -279,7 +273,8 @@ add_body(Scan *s, const CiExpr *element)
 static void
 add_elements(Scan *s)
 {
-    CiStmts *outside = enter_threads(s);
+    CiStmts *outside = s->b->to;
+    s->thread = ci_domain_enter_threads(s->b, s->threads);
     for (int k = 0; k < s->ncells; k++)
         begin_own(s, &s->cells[k]);
     add_neighbours(s, add_body);
@@ -307,9 +302,7 @@ open_cell(Scan *s, const CiCell *cell)
 int
 ci_scan_lanes(const CiBuild *b, const CiStmt *loop)
 {
-    CiDomain domain = {.count = 1, .body = loop->body};
-    domain.vars[0] = loop->vars[0];
-    domain.extents[0] = loop->extents[0];
+    CiDomain domain = ci_domain_of(loop);
     return ci_domain_running_lanes(b, &domain);
 }
 

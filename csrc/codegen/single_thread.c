@@ -112,9 +112,9 @@ take_registers(CiBlocks *s, CiStmt *stmt, const Stored *found)
 static void
 run_alone(CiBlocks *s, CiStmt *stmt, const Stored *found)
 {
-    CiStmts *outside = ci_blocks_enter_threads(s);
-    CiStmt *first = ci_build_test(&s->r.b, CI_STMT_if, CI_COMPARE_less, s->thread,
-                                  ci_blocks_number(s, 1));
+    CiStmts *outside = s->r.b.to;
+    const CiExpr *thread = ci_domain_enter_threads(&s->r.b, s->r.threads);
+    CiStmt *first = ci_build_test(&s->r.b, CI_STMT_if, CI_COMPARE_less, thread, ci_blocks_number(s, 1));
     ci_build_enter(&s->r.b, &first->body);
     take_registers(s, stmt, found);
     ci_build_move(&s->r.b, stmt);

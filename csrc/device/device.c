@@ -6,16 +6,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BACKEND(device, compiler)                                                                  \
+#define NONE NULL
+#define BACKEND(device, compiler, first)                                                           \
     extern const CiDevice device;                                                                  \
     extern const CiCompiler compiler;
 #include "device/devices.def"
 #undef BACKEND
 
 static const CiBackend built_in[] = {
-#define BACKEND(device, compiler) {&device, &compiler},
+#define BACKEND(device, compiler, first) {&device, &compiler, first},
 #include "device/devices.def"
 #undef BACKEND
+#undef NONE
 };
 
 #define BUILT_IN ((int)(sizeof built_in / sizeof *built_in))
@@ -121,7 +123,7 @@ ci_registry_add(CiRegistry *registry, const CiDevice *device, const CiCompiler *
                      compilers[k]->name ? compilers[k]->name : "", device->name, why);
     }
     for (int k = 0; k < count && !why; k++)
-        registry->added[at + k] = (CiBackend){device, compilers[k]};
+        registry->added[at + k] = (CiBackend){device, compilers[k], NULL};
     if (!why)
         atomic_store(&registry->count, at + count);
     return why ? CI_ERR_VALUE : CI_OK;
@@ -149,6 +151,15 @@ ci_backend_find(const CiRegistry *registry, const char *device, const char *name
             return backend;
     }
     return NULL;
+}
+
+const CiBackend *
+ci_backend_first(const CiRegistry *registry, const CiBackend *backend, const CiOptions *options)
+{
+    char why[256];
+    const CiCompiler *first = backend->first;
+    bool is_there = first && !(first->why_not_available && first->why_not_available(options, why, sizeof why));
+    return is_there ? ci_backend_find(registry, backend->device->name, first->name) : NULL;
 }
 
 int32_t

@@ -62,7 +62,7 @@ typedef struct CiFault {
 /* The arguments of a kernel besides its operands. This struct is part of the kernel contract:
  * emitted source declares the same. */
 typedef struct CiRun {
-    void *scratch;  /* scratch_bytes of this call's own, 64-byte aligned */
+    void *scratch;  /* CI_LAUNCH_scratch_bytes of this call's own, 64-byte aligned */
     void *partials; /* split kernels: what each unit leaves, shared by all */
     CiFault *fault;
     int32_t (*poll)(void *arg);
@@ -89,7 +89,7 @@ typedef struct CiLaunch {
     const int64_t *sizes;
     const CiSlot *scalars;
     int nbuffers, nsizes, nscalars; /* for devices that run it later, and copy all three */
-    int64_t units, finish_units, scratch_bytes, unit_work;
+    int64_t unit_work; /* elements that a unit touches, about */
     int max_threads; /* 0: all */
     void *stream;    /* of the device; NULL: its own */
     bool may_fail;   /* the host waits for the answer: the kernel has checks */
@@ -142,7 +142,7 @@ typedef struct CiCollective {
     int to, from;     /* of send_recv: the member that gets the operand, that sends the result; -1: none */
 } CiCollective;
 
-#define CI_DEVICE_ABI 12
+#define CI_DEVICE_ABI 13
 
 /* Memory and time of one kind of device. A function that may be NULL says so; one that returns
  * int32_t gives 0 or a CiStatus. The struct lives as long as the registry it is in. */
@@ -317,6 +317,7 @@ typedef struct CiCompiler {
 struct CiBackend {
     const CiDevice *device;
     const CiCompiler *compiler;
+    const CiCompiler *first; /* its kernels run until the compiler has built; NULL: none */
 };
 
 static inline bool
@@ -343,6 +344,8 @@ CiStatus ci_registry_add(CiRegistry *registry, const CiDevice *device,
 /* The backend of a device by name; name NULL or "" gives the first one. NULL when unknown. Of a
  * registry of NULL: what is built in. */
 const CiBackend *ci_backend_find(const CiRegistry *registry, const char *device, const char *name);
+/* The backend whose kernels run until another one has built; NULL where there is none. */
+const CiBackend *ci_backend_first(const CiRegistry *registry, const CiBackend *backend, const CiOptions *options);
 int ci_backend_count(const CiRegistry *registry);
 const CiBackend *ci_backend_at(const CiRegistry *registry, int position);
 

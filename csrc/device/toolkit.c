@@ -75,6 +75,13 @@ scalar_text(CiCPrinter *p, const CiBuffer *buffer)
     return text.data;
 }
 
+static CiSizeTable *
+launch_table(CiContext *ctx, const CiProcs *procs, const CiKernel *kernel)
+{
+    CiLaunchExprs launch = ci_procs_launch(procs, kernel->name);
+    return ci_size_table_of_launch(ctx, kernel, &launch);
+}
+
 const CiToolkit ci_toolkit = {.abi = CI_DEVICE_ABI,
                               .fail = ci_fail,
                               .format = ci_format,
@@ -83,6 +90,8 @@ const CiToolkit ci_toolkit = {.abi = CI_DEVICE_ABI,
                               .text_line = ci_text_line,
                               .machine = ci_machine,
                               .codegen = ci_codegen,
+                              .launch_table = launch_table,
+                              .fill_table = ci_size_table_fill,
                               .printer = new_printer,
                               .body = print_body,
                               .support = print_support,

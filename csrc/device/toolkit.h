@@ -23,6 +23,10 @@ typedef struct CiToolkit {
     /* Kernels as statements, by the passes of the machine's family: of interp plain loops, in vectors
      * where it has more lanes than one. */
     CiProcs *(*codegen)(const CiKernels *kernels, const CiMachine *machine, bool verify);
+    /* The numbers of a kernel's launch, read off its procs: a table that the executable keeps and frees, NULL
+     * without memory. fill_table computes them, by CiLaunchNumber, from the sizes of a launch. */
+    CiSizeTable *(*launch_table)(CiContext *ctx, const CiProcs *procs, const CiKernel *kernel);
+    void (*fill_table)(const CiSizeTable *table, const int64_t *sizes, int64_t *out);
     /* A printer of statements in a C-like language. What the dialect leaves NULL is as C has it, for
      * one lane. `argument` and `statement` must be there. */
     CiCPrinter *(*printer)(const CiKernels *kernels, const CiSpelling *spelling,

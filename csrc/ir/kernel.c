@@ -52,22 +52,18 @@ ci_kernel_runs(const CiKernel *kernel)
 }
 
 const CiExpr *
-ci_kernel_points(CiSym *sym, const CiKernel *kernel)
+ci_kernel_rows_end(CiSym *sym, const CiKernel *kernel)
 {
-    const CiExpr *points = ci_expr_const(sym, 1);
-    for (int k = 0; k < kernel->nouter; k++) {
-        const CiKernelAxis *axis = &kernel->outer[k];
-        const CiExpr *tile = ci_expr_const(sym, axis->factor ? axis->factor : 1);
-        points = ci_expr_mul(sym, points, ci_expr_ceildiv(sym, axis->extent, tile));
+    const CiExpr *line = ci_expr_const(sym, 64);
+    for (int k = kernel->nplacements - 1; k >= 0; k--) {
+        const CiPlacement *row = &kernel->placements[k];
+        if (row->place != CI_PLACE_row)
+            continue;
+        const CiExpr *item = ci_expr_const(sym, ci_kernel_row_item_bytes(kernel, row->buffer->dtype)),
+                     *bytes = ci_expr_ceildiv(sym, ci_expr_mul(sym, row->row_size, item), line);
+        return ci_expr_add(sym, row->scratch_offset, ci_expr_mul(sym, bytes, line));
     }
-    return points;
-}
-
-const CiExpr *
-ci_kernel_units(CiSym *sym, const CiKernel *kernel)
-{
-    const CiExpr *points = ci_kernel_points(sym, kernel), *parts = ci_kernel_parts(sym, kernel);
-    return parts ? ci_expr_mul(sym, points, parts) : points;
+    return ci_expr_const(sym, 0);
 }
 
 void

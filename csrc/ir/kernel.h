@@ -199,8 +199,6 @@ struct CiKernel {
     const CiExpr *split_extent; /* elements of a part; NULL: not split, or into subtrees */
     bool is_chained;            /* parts hand on what they add; there is no finishing function */
     int split_parts;            /* subtrees of a pairwise fold, a power of two; or 0 */
-    const CiExpr *scratch_bytes; /* row placements of one unit, each rounded up to 64 bytes; const 0
-                                    when none */
     const CiExpr
         *unit_work; /* elements one unit touches: how many units make a chunk worth a thread */
     CiLoc *locs;
@@ -258,11 +256,8 @@ ci_kernel_row_item_bytes(const CiKernel *kernel, CiDtype dtype)
 
 /* Parts of a split kernel; at least one, which says how much was packed. NULL: it is not split. */
 const CiExpr *ci_kernel_parts(CiSym *sym, const CiKernel *kernel);
-/* A unit is the smallest range that a kernel runs: one point of the parallel axes, or of a split
- * kernel, one chunk of such a point (chunk fastest). If an outer axis has lanes, it counts tiles of
- * `factor`. points: of a kernel that is not split. */
-const CiExpr *ci_kernel_units(CiSym *sym, const CiKernel *kernel);
-const CiExpr *ci_kernel_points(CiSym *sym, const CiKernel *kernel);
+/* Bytes of scratch up to the end of the kernel's last row, in whole lines of a cache. */
+const CiExpr *ci_kernel_rows_end(CiSym *sym, const CiKernel *kernel);
 bool ci_kernel_runs(const CiKernel *kernel);
 /* Loops to emit, and nothing for the host to do. */
 bool ci_kernel_has_loops(const CiKernel *kernel);

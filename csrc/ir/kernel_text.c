@@ -37,30 +37,6 @@ form_arguments(CiLoopForm *p, CiKernel *kernel)
     ci_form_text(f, "\n");
 }
 
-/* The numbers for launches, each with its word: work 64*s0, scratch 4096 */
-static void
-form_units(CiLoopForm *p, CiKernel *kernel)
-{
-    CiForm *f = &p->form;
-    const struct {
-        const char *word;
-        const CiExpr **value;
-    } parts[] = {
-#define LAUNCH(word, member) {#word " ", &kernel->member},
-#include "ir/kernel.def"
-    };
-    ci_form_indent(f);
-    for (size_t k = 0; k < sizeof parts / sizeof *parts; k++) {
-        const CiExpr *value = *parts[k].value;
-        if (k && !ci_form_flag(f, ", ", value && !ci_expr_equals_const(value, 0)))
-            continue;
-        ci_form_expr(f, parts[k].word, parts[k].value, "");
-    }
-    if (!kernel->scratch_bytes)
-        kernel->scratch_bytes = ci_expr_const(f->sym, 0);
-    ci_form_text(f, "\n");
-}
-
 /* for i0<s0 parallel, rows of s1<=16 are lanes split 4096 { … } */
 static void
 form_loops(CiLoopForm *p, CiKernel *kernel)
@@ -91,7 +67,8 @@ form_loops(CiLoopForm *p, CiKernel *kernel)
     kernel->caplocs = f->out ? kernel->caplocs : kernel->nlocs;
     ci_form_text(f, "\n");
     form_arguments(p, kernel);
-    form_units(p, kernel);
+    ci_form_indent(f);
+    ci_form_expr(f, "work ", &kernel->unit_work, "\n");
     ci_kernel_form_stages(p, kernel, kernel);
     ci_form_leave(f, "}\n");
     ci_form_leave_scope(f, outside);

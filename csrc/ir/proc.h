@@ -89,8 +89,11 @@
 #define CI_IR_PROC_H
 
 #include "ir/kernel.h"
+#include "ir/text_common.h"
 
 #define CI_MAX_FOLD_AXES 8
+/* Bytes between two partial results of one unit. */
+#define CI_PARTIAL_STEP 16
 /* Work between two questions whether to go on. */
 #define CI_POLL_ITERATIONS 65536
 
@@ -322,6 +325,27 @@ bool ci_stmt_is_straight(const CiStmt *stmt);
 bool ci_stmt_is_ufunc(const CiStmt *stmt);
 /* Adds to each value's count how often it is an operand or tested. */
 void ci_stmts_count_uses(const CiStmts *stmts, int *uses);
+
+/* ---- launches: proc_launch.c ---- */
+
+typedef enum CiLaunchNumber {
+#define LAUNCH(name) CI_LAUNCH_##name,
+#include "ir/proc.def"
+    CI_LAUNCH_COUNT
+} CiLaunchNumber;
+
+/* The numbers of a kernel's launch, over its sizes; NULL: it has none. */
+typedef struct CiLaunchExprs {
+    const CiExpr *of[CI_LAUNCH_COUNT];
+} CiLaunchExprs;
+
+extern const char *const ci_launch_names[CI_LAUNCH_COUNT];
+/* Reads them off the procs of the kernel. */
+CiLaunchExprs ci_procs_launch(const CiProcs *procs, const char *kernel);
+/* Their text: `units 8*s0; scratch_bytes 64;`. */
+void ci_launch_form(CiForm *f, CiLaunchExprs *launch);
+/* The first loop of the kind, at whatever depth; NULL: there is none. */
+const CiStmt *ci_stmts_find_loop(const CiStmts *block, CiRunMode run);
 
 /* ---- building ---- */
 

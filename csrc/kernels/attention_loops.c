@@ -331,3 +331,29 @@ ci_attention_take_apart(CiBuild *b)
     find_limit(&m);
     return m.loops;
 }
+
+/* ---- what both builders make of them ---- */
+
+int
+ci_attention_score(CiBuild *b, const CiAttentionLoops *loops, const CiHole *score, const CiExpr *row, const CiExpr *key,
+                   CiAccess product, CiSymbols symbols)
+{
+    CiStmts body = score->body;
+    ci_symbols_add(&symbols, loops->row_var, row);
+    ci_symbols_add(&symbols, loops->key_var, key);
+    ci_read_from(&body, loops->scores_memory, product.memory, product.index);
+    return ci_build_with(b, &body, &symbols)[0];
+}
+
+void
+ci_attention_put_behind(CiBuild *b, CiAttentionLoops *loops, const CiExpr *row, const CiExpr *column, CiAccess result,
+                        CiAccess sum, CiSymbols symbols)
+{
+    ci_symbols_add(&symbols, loops->row_var, row);
+    ci_symbols_add(&symbols, loops->column_var, column);
+    ci_read_from(&loops->behind, loops->second->into[0], result.memory, result.index);
+    ci_read_from(&loops->behind, loops->result_memory, result.memory, result.index);
+    ci_read_from(&loops->behind, loops->sum_memory, sum.memory, sum.index);
+    loops->sum_memory = sum.memory;
+    ci_build_with(b, &loops->behind, &symbols);
+}

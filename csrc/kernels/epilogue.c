@@ -182,13 +182,19 @@ ci_product_take_apart(CiBuild *b)
 }
 
 void
+ci_read_from(CiStmts *block, const CiMemory *old, CiMemory *memory, const CiExpr *index)
+{
+    for (CiStmt *stmt = block->first; stmt; stmt = stmt->next)
+        if (stmt->op == CI_OP_load && (stmt->at.memory == old || stmt->at.memory == memory)) {
+            stmt->at.memory = memory;
+            stmt->at.index = index;
+        }
+}
+
+void
 ci_product_put_behind(CiBuild *b, CiProductLoops *loops, CiMemory *sums, const CiExpr *place, const CiSymbols *symbols)
 {
-    for (CiStmt *stmt = loops->behind.first; stmt; stmt = stmt->next)
-        if (stmt->op == CI_OP_load && stmt->at.memory == loops->sum) {
-            stmt->at.memory = sums;
-            stmt->at.index = place;
-        }
+    ci_read_from(&loops->behind, loops->sum, sums, place);
     loops->sum = sums;
     ci_build_with(b, &loops->behind, symbols);
 }

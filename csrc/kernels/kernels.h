@@ -45,6 +45,9 @@ ci_build_with(CiBuild *b, const CiStmts *body, const CiSymbols *symbols)
     return ci_build_at(b, body, &at);
 }
 
+/* Loads of the old memory in the block become loads of the other one, at that index; so do earlier ones of the other. */
+void ci_read_from(CiStmts *block, const CiMemory *old, CiMemory *memory, const CiExpr *index);
+
 /* A product's loops, taken apart. */
 typedef struct CiProductLoops {
     CiStmt *points[CI_MAX_FOLD_AXES]; /* loops over points */
@@ -83,6 +86,12 @@ typedef struct CiAttentionLoops {
 
 /* attention_loops.c */
 CiAttentionLoops ci_attention_take_apart(CiBuild *b);
+/* The program's score, or open_score, of a row and a key, whose product is an element of memory. */
+int ci_attention_score(CiBuild *b, const CiAttentionLoops *loops, const CiHole *score, const CiExpr *row, const CiExpr *key,
+                       CiAccess product, CiSymbols symbols);
+/* Emits the epilogue of a row and a column, whose result and sum of weights are elements of memory. */
+void ci_attention_put_behind(CiBuild *b, CiAttentionLoops *loops, const CiExpr *row, const CiExpr *column, CiAccess result,
+                             CiAccess sum, CiSymbols symbols);
 
 /* cpu/register_tile.c: panels and sums in registers, which products on a processor consist of. */
 /* Where a factor is read: at a row or column, and at a step. */

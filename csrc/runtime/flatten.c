@@ -179,11 +179,7 @@ flatten_launch(CiFlatten *flat, const CiKernel *kernel, CiSide side)
     plan->launch.nscalars = program->nscalars;
     plan->launch.may_fail = kernel->nchecks > 0;
     plan->sizes = ci_values_row(&flat->builder, kernel->nsize_args, kernel->size_args);
-    CiSym *sym = flat->wrapper->kernels->loops->sym;
-    plan->units = zero_unless(flat, ci_kernel_units(sym, kernel));
-    plan->finish_units = zero_unless(flat, ci_kernel_finish_units(sym, kernel));
-    plan->scratch_bytes = zero_unless(flat, kernel->scratch_bytes);
-    plan->unit_work = zero_unless(flat, kernel->unit_work);
+    plan->unit_work = number_of(flat, kernel->unit_work);
     ci_kernel_visit_scalars(flat->wrapper->kernels, kernel, note_scalar, (void *[]){flat, plan});
     plan->first_reason = program->nreasons;
     for (int k = 0; k < kernel->nchecks; k++)
@@ -394,9 +390,6 @@ void
 ci_plan_launch_fill(const CiPlanLaunch *plan, const int64_t *values, CiLaunch *launch)
 {
     launch->sizes = values + plan->sizes;
-    launch->units = values[plan->units];
-    launch->finish_units = values[plan->finish_units];
-    launch->scratch_bytes = values[plan->scratch_bytes];
     launch->unit_work = values[plan->unit_work];
 }
 
@@ -420,9 +413,26 @@ finish_static(CiProgram *program)
     }
 }
 
+/* Elements that a kernel touches, its extents being numbers. */
+static double
+work_of(const CiKernel *kernel)
+{
+    double points = 1, work = ci_kernel_tree(kernel) ? (double)kernel->unit_work->high : 0;
+    for (int k = 0; k < kernel->nouter; k++)
+        points *= (double)kernel->outer[k].extent->high;
+    for (int s = 0; s < kernel->nstages && !ci_kernel_tree(kernel); s++) {
+        double elements = 1;
+        for (int k = 0; k < kernel->stages[s].naxes; k++)
+            elements *= (double)kernel->stages[s].axes[k].extent->high;
+        work += elements;
+    }
+    return points * work;
+}
+
 static int64_t
 count_work(const CiFlatten *flat)
 {
+    const CiWrapper *w = flat->wrapper;
     const CiProgram *program = flat->program;
     double work = 0;
     if (program->needs_table || flat->has_region)
@@ -430,10 +440,9 @@ count_work(const CiFlatten *flat)
     for (int i = 0; i < program->nexterns; i++)
         if (ci_op_has(program->externs[i].op, CI_FACT_collective))
             return INT64_MAX; /* another thread may have to come first */
-    for (int i = 0; i < program->nlaunches; i++)
-        if (program->launches[i].nbuffers >= 0)
-            work += (double)program->launches[i].launch.units *
-                    (double)program->launches[i].launch.unit_work;
+    for (int i = 0; i < w->nlines; i++)
+        if (w->lines[i].kind == CI_LINE_launch)
+            work += work_of(w->lines[i].kernel);
     return work < 9e18 ? (int64_t)work : INT64_MAX;
 }
 

@@ -168,7 +168,7 @@ find_accesses(CiSym *sym, const CiKernel *kernel, int maker_stage, const CiNest 
 static bool
 may_place_row(CiSym *sym, const CiMachine *machine, const CiKernel *kernel, const CiExpr *bytes)
 {
-    const CiExpr *all = ci_expr_add(sym, kernel->scratch_bytes, bytes);
+    const CiExpr *all = ci_expr_add(sym, ci_kernel_rows_end(sym, kernel), bytes);
     if (ci_template_is_whole(kernel)) /* its loops have no rows */
         return true;
     if (ci_expr_is_const(all, NULL))
@@ -194,8 +194,7 @@ place_row(CiSym *sym, const CiMachine *machine, CiKernel *kernel, const Reach *r
     placement->place = CI_PLACE_row;
     placement->row_base = ci_expr_add(sym, reach->outer, low);
     placement->row_size = count;
-    placement->scratch_offset = kernel->scratch_bytes;
-    kernel->scratch_bytes = ci_expr_add(sym, kernel->scratch_bytes, bytes);
+    placement->scratch_offset = ci_kernel_rows_end(sym, kernel);
     return true;
 }
 
@@ -360,7 +359,6 @@ ci_take_operands(CiScheduler *s, CiKernel *kernel, const CiKernel *leaf, const C
 static void
 place_targets(CiScheduler *s, CiKernel *kernel, int fusion)
 {
-    kernel->scratch_bytes = ci_expr_const(s->sym, 0);
     CiNestAt at = CI_BEFORE_NESTS;
     for (const CiNest *nest; (nest = ci_kernel_next_nest(kernel, &at));)
         place_target(s, kernel, fusion, at.stage, nest);
@@ -377,7 +375,6 @@ ci_place_buffers(CiScheduler *s, int fusion)
 {
     CiKernel *kernel = s->fusions[fusion].kernel;
     place_targets(s, kernel, s->fusions[fusion].number);
-    kernel->scratch_bytes = ci_template_scratch(s->sym, s->machine, kernel, kernel->scratch_bytes);
     CiNestAt at = CI_BEFORE_NESTS;
     for (const CiNest *nest; (nest = ci_kernel_next_nest(kernel, &at));)
         ci_take_operands(s, kernel, kernel, nest);

@@ -275,8 +275,6 @@ add_block(CiScheduler *block, const CiScheduler *outside, CiKernel *root, CiLoop
         } else if (!fusion->region) {
             node.leaf = make_leaf(block, fusion);
             fix_sizes(block, outside, fusion);
-            root->scratch_bytes =
-                ci_expr_max(block->sym, root->scratch_bytes, node.leaf->scratch_bytes);
         } else {
             CiItemKind kind = fusion->region->kind;
             node.kind = kind == CI_ITEM_for     ? CI_TREE_for
@@ -432,7 +430,6 @@ ci_finish_tree(CiScheduler *s, const CiFusion *fusion)
     one.fusions = CI_NEW(s->ctx, CiFusion);
     one.fusions[0] = *fusion;
     one.nfusions = 1;
-    kernel->scratch_bytes = ci_expr_const(s->sym, 0);
     add_block(&one, s, kernel, tree);
     int64_t work = ci_amount_high(tree_work(tree));
     kernel->unit_work = ci_expr_const(s->sym, work < LONG_WORK ? work : LONG_WORK);

@@ -86,7 +86,7 @@ note_scalar(void *arg, const CiBuffer *buffer, int slot)
 
 /* Of what a line is told in numbers: all its expressions. */
 static void
-note_numbers(Border *border, const CiWrapper *w, const CiLine *line)
+note_numbers(Border *border, const CiLine *line)
 {
     const CiKernel *kernel = line->kernel;
     const CiExternItem *ext = line->ext;
@@ -94,13 +94,8 @@ note_numbers(Border *border, const CiWrapper *w, const CiLine *line)
     note_expr(border, line->bytes);
     for (int k = 0; kernel && k < kernel->nsize_args; k++)
         note_expr(border, kernel->size_args[k]);
-    if (kernel) {
-        CiSym *sym = w->kernels->loops->sym;
-        const CiExpr *amounts[] = {ci_kernel_units(sym, kernel), ci_kernel_finish_units(sym, kernel),
-                                   kernel->scratch_bytes, kernel->unit_work};
-        for (size_t k = 0; k < sizeof amounts / sizeof *amounts; k++)
-            note_expr(border, amounts[k]);
-    }
+    if (kernel)
+        note_expr(border, kernel->unit_work);
     for (int k = 0; ext && k <= ext->noperands; k++) {
         note_expr(border, ext->offsets[k]);
         for (int axis = 0; axis < ext->ranks[k]; axis++) {
@@ -115,7 +110,7 @@ note_line(Border *border, const CiWrapper *w, const CiLine *line)
 {
     CiLineUse use = ci_line_row(line->kind)->buffer, other = ci_line_row(line->kind)->other;
     note_loop(border, line);
-    note_numbers(border, w, line);
+    note_numbers(border, line);
     if (other == CI_USE_last)
         note_use(border, line->other, false);
     if (use == CI_USE_last)

@@ -11,6 +11,7 @@ typedef struct Printer {
     CiText *out;
     const CiWrapper *wrapper;
     const CiLoops *loops;
+    const CiProcs *procs;
 } Printer;
 
 static const char declarations[] =
@@ -46,9 +47,9 @@ static const char helpers[] =
     "const "
     "int64_t *sizes,\n             const void *scalars, int64_t units, int64_t finish_units, "
     "int64_t scratch,\n             int64_t partial_bytes, void *fault)\n{\n"
-    "    void *partials = ci_take(units * partial_bytes);\n"
+    "    void *partials = ci_take(partial_bytes);\n"
     "    if (!partials)\n        return CI_NO_MEMORY;\n"
-    "    __builtin_memset(partials, 0, units * partial_bytes);\n"
+    "    __builtin_memset(partials, 0, partial_bytes);\n"
     "    int32_t status = ci_run_units(kernel, buffers, sizes, scalars, units, scratch, partials, "
     "fault);\n"
     "    if (!status && finish)\n        status = ci_run_units(finish, buffers, sizes, scalars, "
@@ -218,10 +219,8 @@ print_launch(Printer *printer, const CiLine *line)
 {
     CiText *out = printer->out;
     const CiKernel *kernel = line->kernel;
-    bool is_split = ci_kernel_is_split(kernel);
-    CiSym *sym = printer->loops->sym;
-    const CiExpr *amounts[] = {ci_kernel_units(sym, kernel), ci_kernel_finish_units(sym, kernel),
-                               kernel->scratch_bytes};
+    const CiLaunchExprs launch = ci_procs_launch(printer->procs, kernel->name);
+    bool is_split = launch.of[CI_LAUNCH_partial_bytes] != NULL;
     ci_text_open(out, "{");
     ci_text_indent(out);
     ci_text_add(out, "void *const buffers[] = {");
@@ -235,21 +234,21 @@ print_launch(Printer *printer, const CiLine *line)
     ci_text_indent(out);
     if (!is_split)
         ci_text_add(out, "status = ci_run_units(%s, buffers, sizes, scalars", kernel->name);
-    else if (amounts[1])
+    else if (launch.of[CI_LAUNCH_finish_units])
         ci_text_add(out, "status = ci_run_split(%s, %s_finish, buffers, sizes, scalars",
                     kernel->name, kernel->name);
     else
         ci_text_add(out, "status = ci_run_split(%s, 0, buffers, sizes, scalars", kernel->name);
-    for (int k = 0; k < 3; k++) {
-        if (k == 1 && !is_split)
+    for (int k = 0; k < CI_LAUNCH_COUNT; k++) {
+        if (k == CI_LAUNCH_finish_units && !is_split)
             continue;
         ci_text_add(out, ", ");
-        print_expr(out, amounts[k]);
+        if (launch.of[k])
+            print_expr(out, launch.of[k]);
+        else
+            ci_text_add(out, "0");
     }
-    if (is_split)
-        ci_text_add(out, ", %s_partial_bytes, fault);\n", kernel->name);
-    else
-        ci_text_add(out, ", 0, fault);\n");
+    ci_text_add(out, ", fault);\n");
     print_reasons(printer, kernel);
     ci_text_close(out);
 }
@@ -426,9 +425,9 @@ print_done(Printer *printer)
 }
 
 void
-ci_wrapper_print_c(CiText *out, const CiWrapper *wrapper)
+ci_wrapper_print_c(CiText *out, const CiWrapper *wrapper, const CiProcs *procs)
 {
-    Printer printer = {out, wrapper, wrapper->kernels->loops};
+    Printer printer = {out, wrapper, wrapper->kernels->loops, procs};
     ci_text_add(out, declarations, CI_MAX_RANK, CI_MAX_RANK);
     ci_text_add(out, "%s%s", helpers, divisions);
     ci_c_library_print_routines(out, wrapper);

@@ -141,19 +141,16 @@ print_reasons(CiText *out, const CiKernel *kernel)
     ci_text_add(out, "]");
 }
 
-/* Units of work, and the memory for them; finish_units: of a split kernel; chained: its units hand on
- * what they leave. */
+/* Units of work, and the memory for them; chained: its units hand on what they leave. */
 static void
-print_amounts(CiText *out, CiSym *sym, const CiKernel *kernel)
+print_amounts(CiText *out, const CiProcs *procs, const CiKernel *kernel)
 {
-    const CiExpr *finish = ci_kernel_finish_units(sym, kernel);
-    print_expr_field(out, "units", ci_kernel_units(sym, kernel));
-    if (finish)
-        print_expr_field(out, "finish_units", finish);
+    CiLaunchExprs launch = procs ? ci_procs_launch(procs, kernel->name) : (CiLaunchExprs){{NULL}};
+    for (int k = 0; k < CI_LAUNCH_COUNT; k++)
+        if (launch.of[k])
+            print_expr_field(out, ci_launch_names[k], launch.of[k]);
     if (kernel->is_chained)
         ci_text_add(out, ", \"chained\": true");
-    if (kernel->scratch_bytes)
-        print_expr_field(out, "scratch_bytes", kernel->scratch_bytes);
     if (kernel->nchecks)
         print_reasons(out, kernel);
 }
@@ -174,7 +171,7 @@ print_views(CiText *out, const CiExternItem *ext)
 }
 
 static void
-print_run_line(CiText *out, const CiWrapper *wrapper, const CiLine *line)
+print_run_line(CiText *out, const CiWrapper *wrapper, const CiProcs *procs, const CiLine *line)
 {
     if (line->kernel) {
         ci_text_add(out, ", \"kernel\": %d", line->kernel->id);
@@ -182,7 +179,7 @@ print_run_line(CiText *out, const CiWrapper *wrapper, const CiLine *line)
             ci_text_add(out, ", \"device\": %d", line->side - CI_SIDE_device);
         print_names(out, wrapper, line->side, line->kernel->nbuffers, line->kernel->buffers);
         print_exprs(out, "sizes", line->kernel->nsize_args, line->kernel->size_args);
-        print_amounts(out, wrapper->kernels->loops->sym, line->kernel);
+        print_amounts(out, procs, line->kernel);
         print_locs(out, line->kernel->nlocs, line->kernel->locs);
         return;
     }
@@ -206,11 +203,11 @@ print_range(CiText *out, const CiLine *line)
 }
 
 static void
-print_line(CiText *out, const CiWrapper *wrapper, const CiLine *line)
+print_line(CiText *out, const CiWrapper *wrapper, const CiProcs *procs, const CiLine *line)
 {
     ci_text_add(out, "    {\"line\": \"%s\"", ci_line_row(line->kind)->name);
     if (line->kernel || line->ext)
-        print_run_line(out, wrapper, line);
+        print_run_line(out, wrapper, procs, line);
     if (line->buffer)
         print_field(out, "buffer", line->buffer->name);
     if (line->other)
@@ -240,8 +237,8 @@ print_line(CiText *out, const CiWrapper *wrapper, const CiLine *line)
 }
 
 void
-ci_wrapper_print_json(CiText *out, const CiWrapper *wrapper, const char *source, const char *flags,
-                      const char *arch)
+ci_wrapper_print_json(CiText *out, const CiWrapper *wrapper, const CiProcs *procs, const char *source,
+                      const char *flags, const char *arch)
 {
     const CiLoops *loops = wrapper->kernels->loops;
     ci_text_add(out, "{\n  \"name\": ");
@@ -252,7 +249,7 @@ ci_wrapper_print_json(CiText *out, const CiWrapper *wrapper, const char *source,
     print_buffers(out, wrapper);
     ci_text_add(out, "  \"lines\": [\n");
     for (int i = 0; i < wrapper->nlines; i++) {
-        print_line(out, wrapper, &wrapper->lines[i]);
+        print_line(out, wrapper, procs, &wrapper->lines[i]);
         ci_text_add(out, i + 1 < wrapper->nlines ? ",\n" : "\n");
     }
     ci_text_add(out, "  ],\n");

@@ -206,9 +206,6 @@ check_launch(Verify *verify, const CiKernel *kernel)
 {
     for (int k = 0; k < kernel->nsize_args; k++)
         check_expr(verify, kernel->size_args[k]);
-    check_expr(verify, ci_kernel_units(verify->wrapper->kernels->loops->sym, kernel));
-    check_expr(verify, ci_kernel_finish_units(verify->wrapper->kernels->loops->sym, kernel));
-    check_expr(verify, kernel->scratch_bytes);
     check_expr(verify, kernel->unit_work);
 }
 

@@ -37,6 +37,7 @@
 #define CI_WRAPPER_WRAPPER_H
 
 #include "base/options.h"
+#include "ir/proc.h"
 #include "analysis/live_ranges.h"
 
 typedef enum CiLineKind {
@@ -197,9 +198,10 @@ void ci_wrapper_print_python(CiText *out, const CiWrapper *wrapper);
 const char *ci_wrapper_why_no_c(const CiWrapper *wrapper);
 /* The name of an operation that a kernel computes by a loop of NumPy's; NULL: there is none. */
 const char *ci_wrapper_find_ufunc(const CiWrapper *wrapper);
-void ci_wrapper_print_c(CiText *out, const CiWrapper *wrapper);
-/* source, flags, arch: of its kernels, what a compiler is given with it, and the level of processors; NULL: left out. */
-void ci_wrapper_print_json(CiText *out, const CiWrapper *wrapper, const char *source,
+void ci_wrapper_print_c(CiText *out, const CiWrapper *wrapper, const CiProcs *procs);
+/* procs: of its kernels, whose launches are printed; source, flags, arch: of its kernels, what a compiler is given with it,
+ * and the level of processors; NULL: left out. */
+void ci_wrapper_print_json(CiText *out, const CiWrapper *wrapper, const CiProcs *procs, const char *source,
                            const char *flags, const char *arch);
 
 /* Bytes of a part of a pool: whole lines of a cache, so that the next one begins with one. */

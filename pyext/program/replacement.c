@@ -1,4 +1,4 @@
-/* Programs whose kernels are made of stencils at first, and what takes their place. */
+/* Programs whose kernels a compiler makes that takes no time, and what takes their place. */
 #include "program/program.h"
 #include "state/state.h"
 
@@ -12,7 +12,7 @@ is_alike(const CiProgram *one, const CiProgram *other)
            ci_program_extern_count(one) == ci_program_extern_count(other);
 }
 
-/* Builds what takes the place of the program of stencils. That is kept, because other threads may run it. */
+/* Builds what takes the place of the first program. That is kept, because other threads may run it. */
 int
 cx_program_replace(CxProgram *p, PyObject *info)
 {
@@ -32,7 +32,7 @@ cx_program_replace(CxProgram *p, PyObject *info)
     return cx_info_fill(info, &request.info) < 0 || cx_warn_of_cache(p->state) < 0 ? -1 : 0;
 }
 
-/* Sums of any number of elements: making their statements alone takes longer than stencils may. */
+/* Sums of any number of elements: making their statements alone takes longer than a first program may. */
 static bool
 has_symbolic_reductions(const CiBlock *block)
 {
@@ -50,17 +50,14 @@ has_symbolic_reductions(const CiBlock *block)
     return false;
 }
 
-/* A backend that makes kernels of stencils for the program's device; NULL: there is none. */
+/* The backend that makes the first program; NULL: there is none. */
 static const CiBackend *
-find_stencils(const CxProgram *p)
+find_first(const CxProgram *p)
 {
-    char why[256];
-    const CiBackend *found = ci_backend_find(p->state->runtime.registry, p->backend->device->name, "stencil");
-    bool is_other = strcmp(p->backend->compiler->name, "c") != 0 || strcmp(p->options.wrapper, "python") == 0;
+    bool may_be = p->program == NULL && p->options.stencils && strcmp(p->options.wrapper, "python") != 0 &&
+                  !has_symbolic_reductions(p->graph->body);
 
-    if (found == NULL || is_other || !p->options.stencils || found->compiler->why_not_available(&p->options, why, sizeof why) != NULL)
-        return NULL;
-    return found;
+    return may_be ? ci_backend_first(p->state->runtime.registry, p->backend, &p->options) : NULL;
 }
 
 PyObject *
@@ -71,10 +68,10 @@ cx_program_copy_stencils(PyObject *self, PyObject *unused)
 
     (void)unused;
     CX_ENTRY();
-    const CiBackend *stencils = p->program == NULL && !has_symbolic_reductions(p->graph->body) ? find_stencils(p) : NULL;
-    if (stencils == NULL)
+    const CiBackend *first = find_first(p);
+    if (first == NULL)
         Py_RETURN_FALSE;
-    if (cx_program_make(p->state, p->graph, &p->options, stencils, p->passes, NULL, NULL, NULL, NULL, &request) < 0)
+    if (cx_program_make(p->state, p->graph, &p->options, first, p->passes, NULL, NULL, NULL, NULL, &request) < 0)
         return NULL;
     if (request.info.build.interpreted > 0) {
         cx_program_free(request.program);

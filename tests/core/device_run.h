@@ -107,9 +107,6 @@ test_launch(CiContext *ctx, TestRun *run, CiExecutable *exe, const CiKernel *ker
         sizes[k] = test_evaluate(ctx, kernel->size_args[k], size);
     CiLaunch launch = {
         .kernel = kernel->id, .buffers = buffers, .sizes = sizes, .scalars = scalars};
-    launch.units = test_evaluate(ctx, ci_kernel_units(run->loops->sym, kernel), size);
-    launch.finish_units = test_evaluate(ctx, ci_kernel_finish_units(run->loops->sym, kernel), size);
-    launch.scratch_bytes = test_evaluate(ctx, kernel->scratch_bytes, size);
     launch.unit_work = test_evaluate(ctx, kernel->unit_work, size);
     CiFault fault;
     return exe->launch(exe, &launch, &fault);

@@ -77,6 +77,7 @@ TEST(kernels_are_known_again)
     CiCpuBuildNotes *note = note_of(&p);
     CHECK(note && ci_cpu_known_read(p.runtime.cache, note));
     CHECK(note->nunits == 1 && note->nkernels == 1 && note->kernels[0].unit == 0);
+    CHECK_TEXT(note->kernels[0].launch, "units 8;");
     CHECK(built(&p, "2.0") == 2.0f && p.info.children == 0 && p.info.from_cache);
     CHECK(built(&p, "3.0") == 3.0f && p.info.children > 0);
     CHECK(built(&p, "2.0") == 2.0f && p.info.children == 0);
@@ -95,12 +96,16 @@ TEST(a_note_of_other_kernels_is_none)
     CiCpuBuildNotes *three = note_of(&p);
     CHECK(ci_cpu_known_read(p.runtime.cache, three));
     *planted = *two;
-    ci_cache_write_units(p.runtime.cache, three->key, planted, sizeof *planted);
+    ci_cache_write_units(p.runtime.cache, three->key, planted, ci_cpu_known_size(planted));
     CHECK(built(&p, "3.0") == 3.0f && p.info.children == 0);
     CHECK(ci_cpu_known_read(p.runtime.cache, three)); /* rewritten */
+    memcpy(planted->kernels[0].launch, "units 8*s9;", 12);
+    memcpy(planted->key, three->key, sizeof planted->key);
+    ci_cache_write_units(p.runtime.cache, three->key, planted, ci_cpu_known_size(planted));
+    CHECK(built(&p, "3.0") == 3.0f && ci_cpu_known_read(p.runtime.cache, three));
     planted->kernels[0].printed = 7;
     memcpy(planted->key, three->key, sizeof planted->key);
-    ci_cache_write_units(p.runtime.cache, three->key, planted, sizeof *planted);
+    ci_cache_write_units(p.runtime.cache, three->key, planted, ci_cpu_known_size(planted));
     CHECK(built(&p, "3.0") == 3.0f);
     ci_cache_write_units(p.runtime.cache, three->key, planted, 100);
     CHECK(built(&p, "3.0") == 3.0f);

@@ -130,7 +130,7 @@ TEST(json_has_every_line)
 {
     CiWrapper *w = test_wrap(test_kernels(ctx, CHAIN, NULL));
     CiText text = ci_text_new(ctx);
-    ci_wrapper_print_json(&text, w, NULL, NULL, NULL);
+    ci_wrapper_print_json(&text, w, NULL, NULL, NULL, NULL);
     int count = 0;
     for (const char *at = text.data; (at = strstr(at, "{\"line\": ")); at++)
         count++;
@@ -481,7 +481,7 @@ wrap_body(CiContext *ctx, void *arg)
     ci_wrapper_verify(w);
     CiText text = ci_text_new(ctx);
     ci_wrapper_print_python(&text, w);
-    ci_wrapper_print_json(&text, w, NULL, NULL, NULL);
+    ci_wrapper_print_json(&text, w, NULL, NULL, NULL, NULL);
 }
 
 TEST(failing_allocations)

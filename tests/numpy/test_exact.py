@@ -348,3 +348,14 @@ def test_functions_of_backward_and_gapped_arrays_are_numpys():
             y = x.astype(dtype)
             assert_same_bits(compiled(of)(y), of(y))
             assert_same_bits(compiled(lambda x, of=of: of(x + 1) * 2)(y), of(y + 1) * 2)
+
+
+@pytest.mark.parametrize("backend", ["interp", "c", pytest.param("stencil", marks=with_stencils)])
+def test_sums_of_rows_and_of_columns(backend):
+    """Partial sums of many points at once are vectors in an array, at an index that varies."""
+    both = cinductor.compile(lambda x: (x.sum(axis=0), x.sum(axis=1)), backend=backend)
+    for shape in ((1000, 1024), (1024, 700)):
+        x = np.random.default_rng(7).random(shape)
+        for given in (x, x.T):
+            for got, want in zip(both(given), (given.sum(axis=0), given.sum(axis=1))):
+                assert_same_bits(got, want)

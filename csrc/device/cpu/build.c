@@ -50,7 +50,8 @@ struct Build {
     int nkernels, nunits;
     int *unit_of; /* by kernel id, as are these */
     const CiKernel **printed;
-    int64_t *partial_bytes, *lengths;
+    CiLaunchExprs *launches;
+    int64_t *lengths;
     Unit units[CI_CPU_MAX_UNITS];
     CiCpuBuildNotes *known; /* what the cache has of these kernels; NULL: nothing is known of them */
     CiCpuExecutable *executable;
@@ -77,7 +78,7 @@ emit_unit(CiContext *ctx, Build *b, int number)
     bool *is_wanted = CI_NEW_ARRAY(ctx, bool, b->nkernels + 1);
     for (int k = 0; k < b->nkernels; k++)
         is_wanted[k] = b->unit_of[k] == number;
-    CiCpuUnit emitted = {is_wanted, b->printed, b->partial_bytes, b->lengths, unit->is_linked};
+    CiCpuUnit emitted = {is_wanted, b->printed, b->launches, b->lengths, unit->is_linked};
     unit->build = b;
     unit->source = ci_text_new(ctx);
     ci_cpu_emit_source(&unit->source, b->kernels, b->procs, b->options, &emitted);
@@ -117,6 +118,16 @@ list_kernel(void *arg, const CiKernel *kernel)
     by_id[kernel->id] = kernel;
 }
 
+static void
+recall_launches(CiContext *ctx, void *arg)
+{
+    Build *b = arg;
+    for (int k = 0; k < b->nkernels; k++) {
+        CiForm f = ci_form_reader(ctx, b->kernels->loops->sym, b->known->kernels[k].launch);
+        ci_launch_form(&f, &b->launches[k]);
+    }
+}
+
 /* True where a note says what the kernels became, and all of that is in the cache: then no source
  * is made. */
 static bool
@@ -124,7 +135,7 @@ recall_units(CiContext *ctx, Build *b)
 {
     CiCache *cache = cache_of(b);
     b->known = cache ? ci_cpu_known_new(ctx, &b->compiler, b->kernels, b->options) : NULL;
-    if (!b->known || !ci_cpu_known_read(cache, b->known))
+    if (!b->known || !ci_cpu_known_read(cache, b->known) || ci_protect(ctx, recall_launches, b))
         return false;
     for (int u = 0; u < b->known->nunits; u++) {
         Unit *unit = &b->units[u];
@@ -137,7 +148,6 @@ recall_units(CiContext *ctx, Build *b)
     for (int k = 0; k < b->nkernels; k++) {
         b->unit_of[k] = b->known->kernels[k].unit;
         b->printed[k] = by_id[b->known->kernels[k].printed];
-        b->partial_bytes[k] = b->known->kernels[k].partial_bytes;
     }
     b->nunits = b->known->nunits;
     b->info->from_cache = true;
@@ -146,18 +156,24 @@ recall_units(CiContext *ctx, Build *b)
 
 /* Records the units for later builds of the same kernels. */
 static void
-remember_units(Build *b)
+remember_units(CiContext *ctx, Build *b)
 {
     CiCpuBuildNotes *known = b->known;
-    if (!known)
+    bool has_room = known != NULL;
+    for (int k = 0; has_room && k < b->nkernels; k++) {
+        CiText text = ci_text_new(ctx);
+        CiForm f = ci_form_printer(ctx, b->kernels->loops->sym, &text);
+        ci_launch_form(&f, &b->launches[k]);
+        known->kernels[k] = (CiCpuKnownKernel){.unit = b->printed[k] ? b->unit_of[k] : -1,
+                                               .printed = b->printed[k] ? b->printed[k]->id : k};
+        has_room = text.length < sizeof known->kernels[k].launch;
+        memcpy(known->kernels[k].launch, text.data, has_room ? text.length : 0);
+    }
+    if (!has_room)
         return;
     known->nunits = b->nunits;
     for (int u = 0; u < b->nunits; u++)
         memcpy(known->units[u], b->units[u].key, sizeof known->units[u]);
-    for (int k = 0; k < b->nkernels; k++)
-        known->kernels[k] = (CiCpuKnownKernel){.unit = b->printed[k] ? b->unit_of[k] : -1,
-                                               .printed = b->printed[k] ? b->printed[k]->id : k,
-                                               .partial_bytes = b->partial_bytes[k]};
     ci_cpu_known_write(cache_of(b), known);
 }
 
@@ -381,8 +397,8 @@ fill_kernel(void *arg, const CiKernel *kernel)
     CiCpuKernel *own = &b->executable->kernels[kernel->id];
     const char *name = b->printed[kernel->id]->name;
     own->run = find_function(filling->ctx, unit, name);
-    own->partial_bytes = b->partial_bytes[kernel->id];
-    if (ci_kernel_is_split(kernel) && !kernel->is_chained)
+    ci_cpu_set_launch(filling->ctx, own, kernel, &b->launches[kernel->id]);
+    if (b->launches[kernel->id].of[CI_LAUNCH_finish_units])
         own->finish = find_function(filling->ctx, unit, ci_format(filling->ctx, "%s_finish", name));
 }
 
@@ -431,7 +447,7 @@ build_body(CiContext *ctx, void *arg)
     int64_t compiled = ci_os_time_ns();
     load(ctx, b);
     if (!is_known)
-        remember_units(b);
+        remember_units(ctx, b);
     b->info->emit_ms = (double)(emitted - start) * 1e-6;
     b->info->compile_ms = (double)(compiled - emitted) * 1e-6;
     b->info->load_ms = (double)(ci_os_time_ns() - compiled) * 1e-6;
@@ -460,7 +476,7 @@ ci_cpu_build(CiContext *ctx, const CiQueue *queue, const CiKernels *kernels,
     b.nkernels = ci_kernels_count(kernels);
     b.unit_of = CI_NEW_ARRAY(ctx, int, b.nkernels + 1);
     b.printed = CI_NEW_ARRAY(ctx, const CiKernel *, b.nkernels + 1);
-    b.partial_bytes = CI_NEW_ARRAY(ctx, int64_t, b.nkernels + 1);
+    b.launches = CI_NEW_ARRAY(ctx, CiLaunchExprs, b.nkernels + 1);
     b.lengths = CI_NEW_ARRAY(ctx, int64_t, b.nkernels + 1);
     for (int u = 0; u < CI_CPU_MAX_UNITS; u++)
         b.units[u].file = b.units[u].lock = -1;
@@ -470,7 +486,8 @@ ci_cpu_build(CiContext *ctx, const CiQueue *queue, const CiKernels *kernels,
     for (int u = 0; u < CI_CPU_MAX_UNITS; u++)
         close_unit(&b.units[u], status != CI_OK);
     if (status != CI_OK) {
-        free(b.executable);
+        if (b.executable)
+            ci_cpu_close(&b.executable->base);
         ci_fail(ctx, status, "%s", message);
     }
     b.executable->base =

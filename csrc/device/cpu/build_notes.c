@@ -5,6 +5,7 @@
 #include "base/version.h"
 #include "device/cpu/level.h"
 
+#include <stddef.h>
 #include <string.h>
 
 void
@@ -81,8 +82,14 @@ is_whole(const CiCpuBuildNotes *read, const CiCpuBuildNotes *asked)
         is_it = strnlen(read->units[u], sizeof read->units[u]) == sizeof read->units[u] - 1;
     for (int k = 0; is_it && k < read->nkernels; k++)
         is_it = read->kernels[k].unit < read->nunits && read->kernels[k].printed >= 0 &&
-                read->kernels[k].printed < read->nkernels && read->kernels[k].partial_bytes >= 0;
+                read->kernels[k].printed < read->nkernels && !read->kernels[k].launch[sizeof read->kernels[k].launch - 1];
     return is_it;
+}
+
+size_t
+ci_cpu_known_size(const CiCpuBuildNotes *known)
+{
+    return offsetof(CiCpuBuildNotes, kernels) + sizeof *known->kernels * (size_t)known->nkernels;
 }
 
 bool
@@ -90,7 +97,7 @@ ci_cpu_known_read(CiCache *cache, CiCpuBuildNotes *known)
 {
     CiCpuBuildNotes read;
     size_t size = ci_cache_read_units(cache, known->key, &read, sizeof read);
-    if (size != sizeof read || !is_whole(&read, known))
+    if (size != ci_cpu_known_size(known) || !is_whole(&read, known))
         return false;
     *known = read;
     return true;
@@ -99,5 +106,5 @@ ci_cpu_known_read(CiCache *cache, CiCpuBuildNotes *known)
 void
 ci_cpu_known_write(CiCache *cache, const CiCpuBuildNotes *known)
 {
-    ci_cache_write_units(cache, known->key, known, sizeof *known);
+    ci_cache_write_units(cache, known->key, known, ci_cpu_known_size(known));
 }

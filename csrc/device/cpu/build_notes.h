@@ -14,7 +14,7 @@
 typedef struct CiCpuKnownKernel {
     int32_t unit;    /* -1: it has no functions */
     int32_t printed; /* the id of the kernel whose functions it runs */
-    int64_t partial_bytes;
+    char launch[240]; /* the numbers of its launch as text */
 } CiCpuKnownKernel;
 
 typedef struct CiCpuBuildNotes {
@@ -33,6 +33,8 @@ CiCpuBuildNotes *ci_cpu_known_new(CiContext *ctx, const CiSystemCompiler *compil
                              const CiKernels *kernels, const CiOptions *options);
 /* Fills it as it was written; false where it was not, or is no note of these kernels. */
 bool ci_cpu_known_read(CiCache *cache, CiCpuBuildNotes *known);
+/* Bytes of it in the cache. */
+size_t ci_cpu_known_size(const CiCpuBuildNotes *known);
 void ci_cpu_known_write(CiCache *cache, const CiCpuBuildNotes *known);
 
 #endif

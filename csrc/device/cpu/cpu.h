@@ -4,12 +4,14 @@
 #define CI_DEVICE_CPU_CPU_H
 
 #include "device/device.h"
+#include "device/size_table.h"
 
 #define CI_CPU_MAX_UNITS 4
 
 typedef struct CiCpuKernel {
     CiKernelFunction run, finish; /* finish: split kernels only, but no chained ones */
-    int64_t partial_bytes;        /* split kernels: what a unit stores */
+    CiSizeTable *launch;          /* by CiLaunchNumber */
+    bool is_split;                /* units leave partial results */
 } CiCpuKernel;
 
 typedef struct CiCpuExecutable {
@@ -21,6 +23,8 @@ typedef struct CiCpuExecutable {
     CiCpuKernel *kernels;
 } CiCpuExecutable;
 
+/* The numbers of the kernel's launches, which ci_cpu_close frees. */
+void ci_cpu_set_launch(CiContext *ctx, CiCpuKernel *own, const CiKernel *kernel, const CiLaunchExprs *launch);
 /* build.c: see CiCompiler. */
 CiExecutable *ci_cpu_build(CiContext *ctx, const CiQueue *queue, const CiKernels *kernels,
                            const CiOptions *options, CiBuildInfo *info);

@@ -22,6 +22,7 @@
 typedef struct Job {
     CiKernelFunction function;
     const CiLaunch *launch;
+    int64_t numbers[CI_LAUNCH_COUNT];
     CiRuntime *runtime;
     CiFault *fault;
     void *partials;
@@ -97,7 +98,7 @@ run_units(Job *job, int64_t begin, int64_t end, void *scratch, bool is_again)
 static int32_t
 run_with_scratch(Job *job, int64_t begin, int64_t end, bool is_again)
 {
-    size_t size = (size_t)job->launch->scratch_bytes;
+    size_t size = (size_t)job->numbers[CI_LAUNCH_scratch_bytes];
     _Alignas(64) char small[SMALL_SCRATCH];
     if (size <= sizeof small)
         return run_units(job, begin, end, small, is_again);
@@ -197,8 +198,8 @@ run_all(Job *job)
         return CI_OK;
     if (job->units > job->chunk_units)
         return run_chunks(job);
-    return job->launch->scratch_bytes ? run_with_scratch(job, 0, job->units, false)
-                                      : run_units(job, 0, job->units, NULL, false);
+    return job->numbers[CI_LAUNCH_scratch_bytes] ? run_with_scratch(job, 0, job->units, false)
+                                                 : run_units(job, 0, job->units, NULL, false);
 }
 
 /* Chunks to partials, then the finishing function over the points. Units of a chain are chunks of
@@ -206,8 +207,7 @@ run_all(Job *job)
 static int32_t
 run_split(Job *job, const CiCpuKernel *kernel)
 {
-    size_t units = (size_t)job->units, partials = units * (size_t)kernel->partial_bytes,
-           size = partials + (kernel->finish ? 0 : units);
+    size_t partials = (size_t)job->numbers[CI_LAUNCH_partial_bytes], size = partials + (kernel->finish ? 0 : (size_t)job->units);
     job->partials = ci_allocator_take(job->runtime->allocator, size);
     if (!job->partials)
         return CI_ERR_MEMORY;
@@ -219,7 +219,7 @@ run_split(Job *job, const CiCpuKernel *kernel)
     int32_t status = run_all(job);
     if (!status && kernel->finish) {
         job->function = kernel->finish;
-        job->units = job->launch->finish_units;
+        job->units = job->numbers[CI_LAUNCH_finish_units];
         status = run_all(job);
     }
     ci_allocator_give(job->runtime->allocator, job->partials, size);
@@ -235,12 +235,22 @@ ci_cpu_launch(CiExecutable *executable, const CiLaunch *launch, CiFault *fault)
     Job job = {.function = kernel->run,
                .launch = launch,
                .runtime = executable->queue.runtime,
-               .fault = fault,
-               .units = launch->units};
+               .fault = fault};
+    ci_size_table_fill(kernel->launch, launch->sizes, job.numbers);
+    job.units = job.numbers[CI_LAUNCH_units];
     if (fault)
         fault->kind = 0;
     job.chunk_units = work < cpu->chunk_elements && work > 0 ? cpu->chunk_elements / work : 1;
-    return kernel->partial_bytes ? run_split(&job, kernel) : run_all(&job);
+    return kernel->is_split ? run_split(&job, kernel) : run_all(&job);
+}
+
+void
+ci_cpu_set_launch(CiContext *ctx, CiCpuKernel *own, const CiKernel *kernel, const CiLaunchExprs *launch)
+{
+    own->is_split = launch->of[CI_LAUNCH_partial_bytes] != NULL;
+    own->launch = ci_size_table_of_launch(ctx, kernel, launch);
+    if (!own->launch)
+        ci_fail(ctx, CI_ERR_MEMORY, "no memory for a kernel");
 }
 
 void
@@ -249,5 +259,7 @@ ci_cpu_close(CiExecutable *executable)
     CiCpuExecutable *cpu = (CiCpuExecutable *)executable;
     for (int k = 0; k < cpu->nlibraries; k++)
         dlclose(cpu->libraries[k]);
+    for (int k = 0; k < cpu->nkernels; k++)
+        free(cpu->kernels[k].launch);
     free(cpu);
 }

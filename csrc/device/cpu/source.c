@@ -46,25 +46,6 @@ print_procs(Source *s, CiText *out, const CiKernel *kernel, bool *is_optimized)
     }
 }
 
-/* Elements of which a unit of a split kernel leaves something. */
-static int64_t
-elements_of_unit(CiSym *sym, const CiKernel *kernel)
-{
-    CiTemplateMeasure measure;
-    (void)ci_template_measure(sym, kernel, &measure);
-    return measure.elements ? measure.elements : ci_kernel_outer_lanes(kernel);
-}
-
-int64_t
-ci_cpu_partial_bytes(CiSym *sym, const CiProcs *procs, const CiKernel *kernel)
-{
-    int64_t bytes = 0;
-    const CiProc *proc = ci_procs_find(procs, kernel->name, !kernel->is_chained);
-    for (int m = 0; proc && m < proc->nparams; m++)
-        bytes += proc->params[m]->space == CI_SPACE_partials ? CI_PARTIAL_STEP : 0;
-    return bytes * elements_of_unit(sym, kernel);
-}
-
 /* Letters, digits and single underscores: what follows the last dot of a qualified name. */
 static const char *
 word_of(CiContext *ctx, const char *name)
@@ -122,17 +103,13 @@ add_kernel(void *arg, const CiKernel *kernel)
     if (!ci_name_is_safe(kernel->name))
         ci_fail(s->ctx, CI_ERR_INTERNAL, "kernel %d has no safe name", kernel->id);
     ci_emit_begin_holes(s->base);
-    if (ci_kernel_is_split(kernel))
-        ci_text_add(&own, "\nconst int64_t %s_partial_bytes = %lld;\n",
-                    ci_emit_name(s->base, kernel->name),
-                    (long long)ci_cpu_partial_bytes(s->printer->sym, s->procs, kernel));
     print_procs(s, &own, kernel, &is_optimized);
     const CiKernel *same = s->unit ? find_same(s, kernel, &own) : NULL;
     if (!same)
         ci_emit_fill(s->base, &s->functions, own.data);
     if (s->unit) {
         int64_t length = (int64_t)(s->functions.length - before);
-        s->unit->partial_bytes[kernel->id] = ci_cpu_partial_bytes(s->printer->sym, s->procs, kernel);
+        s->unit->launches[kernel->id] = ci_procs_launch(s->procs, kernel->name);
         s->unit->printed[kernel->id] = same ? same : kernel;
         s->unit->lengths[kernel->id] = is_optimized ? length * 3 / 2 : length;
     }

@@ -10,14 +10,12 @@
 typedef struct CiCpuUnit {
     const bool *is_wanted;
     const CiKernel **printed; /* whose functions a kernel runs: its own, or those of one like it */
-    int64_t *partial_bytes;   /* what a unit of work of a split kernel stores */
+    CiLaunchExprs *launches;
     int64_t *lengths;         /* bytes of the functions that are printed, as compilers take them */
     bool *is_linked;          /* per CiLibrary */
 } CiCpuUnit;
 
 CiProcs *ci_cpu_lower(const CiKernels *kernels, const CiOptions *options);
-/* Bytes of partial results per unit of a split kernel. */
-int64_t ci_cpu_partial_bytes(CiSym *sym, const CiProcs *procs, const CiKernel *kernel);
 /* The source of a unit's kernels; without one (NULL) of all, each by itself. */
 void ci_cpu_emit_source(CiText *out, const CiKernels *kernels, const CiProcs *procs,
                         const CiOptions *options, CiCpuUnit *unit);

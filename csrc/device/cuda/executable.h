@@ -39,7 +39,7 @@ struct CiCudaVariant {
 typedef struct CiCudaGeneric {
     const char *text;         /* of this one alone; NULL: it has no variants */
     const CiKernels *kernels; /* parsed */
-    CiGpuExtent work;         /* elements of a launch */
+    CiSizeTable work;         /* elements of a launch */
     CiCudaVariant *variants;  /* under the executable's lock */
     int64_t launches;         /* that had variants */
 } CiCudaGeneric;

@@ -51,7 +51,7 @@ ci_cuda_keep(CiContext *ctx, CiCudaExecutable *executable, int number, const cha
     for (int k = 0; k < work->nsymbols; k++)
         if (!takes_size(kernel, work->symbols[k])) /* extents that vary by row */
             return;
-    kept->work = ci_gpu_extent_new(ctx, kernel->nsize_args, kernel->size_args, work);
+    kept->work = ci_size_table_new(ctx, kernel, 1, &work);
     kept->kernels = kernels;
     kept->text = ci_format(ctx, "%s", text);
 }
@@ -244,11 +244,12 @@ ci_cuda_take_variant(CiCudaExecutable *executable, const CiLaunch *launch, int64
 {
     CiCudaGeneric *kept = &executable->kept[launch->kernel];
     CiCudaClass class;
+    int64_t work = 0;
     int32_t status = CI_OK;
     *variant = NULL;
-    if (!kept->text ||
-        ci_gpu_extent_value(&kept->work, launch->sizes) <
-            ci_choice(kept->kernels->machine, CI_CHOICE_variant_work) ||
+    if (kept->text)
+        ci_size_table_fill(&kept->work, launch->sizes, &work);
+    if (!kept->text || work < ci_choice(kept->kernels->machine, CI_CHOICE_variant_work) ||
         !ci_cuda_find_class(kept->kernels->kernels[0], launch->sizes, &class))
         return CI_OK;
     CiCudaVariant *taken = take(executable, kept, &class, true);

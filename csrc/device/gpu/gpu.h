@@ -11,7 +11,7 @@
 
 #include "codegen/codegen.h"
 #include "device/device.h"
-#include "sym/values.h"
+#include "device/size_table.h"
 #include "target/gpu/dialect.h"
 
 #define CI_GPU_MAX_PARAMETERS 1024
@@ -26,21 +26,9 @@ CiProcs *ci_gpu_lower(const CiKernels *kernels, bool verify, bool may_vectorise)
 CiProcs *ci_gpu_lower_program(const CiKernels *kernels, const CiOptions *options);
 void ci_gpu_emit(CiText *out, const CiKernels *kernels, const CiOptions *options);
 
-/* ---- extent.c: sizes at a launch ---- */
-
-/* An expression over the sizes of a kernel. */
-typedef struct CiGpuExtent {
-    CiValues values; /* the sizes, and what is made of them */
-    int number;
-} CiGpuExtent;
-
-CiGpuExtent ci_gpu_extent_new(CiContext *ctx, int nsizes, const CiExpr *const *sizes, const CiExpr *e);
-int64_t ci_gpu_extent_value(const CiGpuExtent *extent, const int64_t *sizes);
-
 /* ---- layout.c: what a launch must know of a kernel, copied from its procs ---- */
 
 typedef struct CiGpuFunction {
-    CiGpuExtent blocks;
     int threads; /* of a block */
     int64_t shared_bytes;
     void *run; /* the driver's */
@@ -51,7 +39,7 @@ typedef struct CiGpuLayout {
     const char *name; /* NULL: there is none */
     bool has_checks, has_finish;
     CiGpuFunction functions[2]; /* finish: the second runs when the first has */
-    CiGpuExtent partial_bytes;  /* that the one leaves for the other */
+    CiSizeTable launch;         /* by CiLaunchNumber */
     bool tells;                 /* blocks of the first tell each other there: it is zero when they begin */
     int nbuffers, nsizes, nslots;
     int *buffers;        /* numbers among the launch's */

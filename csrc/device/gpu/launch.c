@@ -31,20 +31,17 @@ fill_parameters(const CiGpuLayout *layout, const CiLaunch *launch, CiGpuParamete
 }
 
 static int
-start(const CiGpuDriver *driver, void *arg, const CiGpuFunction *function, const CiLaunch *launch,
-      const CiGpuParameters *p)
+start(const CiGpuDriver *driver, void *arg, const CiGpuFunction *function, int64_t blocks, const CiGpuParameters *p)
 {
-    int64_t blocks = ci_gpu_extent_value(&function->blocks, launch->sizes);
     return blocks > 0 ? driver->run(arg, function, blocks, p) : 0;
 }
 
 /* Starts both functions of a split kernel; partial results are in memory of the launch. */
 static int
-start_both(const CiGpuDriver *driver, void *arg, const CiGpuLayout *layout, const CiLaunch *launch,
-           CiGpuParameters *p)
+start_both(const CiGpuDriver *driver, void *arg, const CiGpuLayout *layout, const int64_t *numbers, CiGpuParameters *p)
 {
     void *partials = NULL;
-    int64_t bytes = ci_gpu_extent_value(&layout->partial_bytes, launch->sizes);
+    int64_t bytes = numbers[CI_LAUNCH_partial_bytes];
     bytes = bytes > 0 ? (bytes + 3) / 4 * 4 : 4;
     int result = driver->take(arg, (size_t)bytes, &partials);
     if (result)
@@ -53,15 +50,15 @@ start_both(const CiGpuDriver *driver, void *arg, const CiGpuLayout *layout, cons
     if (layout->tells)
         result = driver->clear(arg, partials, (size_t)bytes);
     for (int k = 0; k < 2 && !result; k++)
-        result = start(driver, arg, &layout->functions[k], launch, p);
+        result = start(driver, arg, &layout->functions[k], numbers[k ? CI_LAUNCH_finish_units : CI_LAUNCH_units], p);
     int given = driver->give(arg, partials, (size_t)bytes);
     return result ? result : given;
 }
 
 /* Waits for the kernel, because the host must know whether to continue. */
 static int
-start_checked(const CiGpuDriver *driver, void *arg, const CiGpuLayout *layout,
-              const CiLaunch *launch, CiGpuParameters *p, int *failed)
+start_checked(const CiGpuDriver *driver, void *arg, const CiGpuLayout *layout, const int64_t *numbers, CiGpuParameters *p,
+              int *failed)
 {
     void *place = NULL;
     int result = driver->take(arg, sizeof *failed, &place);
@@ -70,7 +67,7 @@ start_checked(const CiGpuDriver *driver, void *arg, const CiGpuLayout *layout,
     add(p, &place, 0);
     result = driver->clear(arg, place, sizeof *failed);
     if (!result)
-        result = start(driver, arg, &layout->functions[0], launch, p);
+        result = start(driver, arg, &layout->functions[0], numbers[CI_LAUNCH_units], p);
     if (!result)
         result = driver->read(arg, failed, place, sizeof *failed);
     int given = driver->give(arg, place, sizeof *failed);
@@ -82,11 +79,13 @@ ci_gpu_launch(const CiGpuDriver *driver, void *arg, const CiGpuLayout *layout,
               const CiLaunch *launch, int *failed)
 {
     CiGpuParameters p;
+    int64_t numbers[CI_LAUNCH_COUNT];
     *failed = 0;
+    ci_size_table_fill(&layout->launch, launch->sizes, numbers);
     fill_parameters(layout, launch, &p);
     if (layout->has_checks)
-        return start_checked(driver, arg, layout, launch, &p, failed);
+        return start_checked(driver, arg, layout, numbers, &p, failed);
     if (layout->has_finish)
-        return start_both(driver, arg, layout, launch, &p);
-    return start(driver, arg, &layout->functions[0], launch, &p);
+        return start_both(driver, arg, layout, numbers, &p);
+    return start(driver, arg, &layout->functions[0], numbers[CI_LAUNCH_units], &p);
 }

@@ -3,14 +3,11 @@
 #include "target/gpu/print.h"
 
 static CiGpuFunction
-describe_function(CiContext *ctx, const CiKernels *kernels, const CiProc *proc)
+describe_function(const CiProc *proc)
 {
-    CiSym *sym = kernels->loops->sym;
     return (CiGpuFunction){.threads = ci_gpu_threads(proc),
                            .shared_bytes = ci_gpu_shared_bytes(proc),
-                           .declared_bytes = ci_gpu_shared_bytes(proc) + proc->shared_bytes,
-                           .blocks = ci_gpu_extent_new(ctx, proc->nsizes, proc->sizes,
-                                                       ci_gpu_blocks(sym, proc))};
+                           .declared_bytes = ci_gpu_shared_bytes(proc) + proc->shared_bytes};
 }
 
 /* Partial results that blocks ask for while others store them. */
@@ -31,10 +28,9 @@ slot_type(const CiMachine *machine, CiDtype dtype)
 }
 
 static void
-describe_params(CiContext *ctx, const CiKernels *kernels, const CiProc *proc, CiGpuLayout *layout)
+describe_params(const CiKernels *kernels, const CiProc *proc, CiGpuLayout *layout)
 {
     CiSym *sym = kernels->loops->sym;
-    const CiExpr *bytes = ci_expr_const(sym, 0);
     layout->nslots = 0;
     for (int k = 0; k < proc->nparams; k++) {
         const CiMemory *memory = proc->params[k];
@@ -42,16 +38,12 @@ describe_params(CiContext *ctx, const CiKernels *kernels, const CiProc *proc, Ci
             layout->slot_types[layout->nslots] = slot_type(kernels->machine, memory->dtype);
             layout->slots[layout->nslots++] = ci_emit_scalar_slot(kernels->loops, memory->buffer);
         }
-        if (memory->space == CI_SPACE_partials)
-            bytes = ci_expr_add(
-                sym, bytes, ci_expr_mul(sym, memory->size, ci_expr_const(sym, CI_PARTIAL_STEP)));
         if (memory->space != CI_SPACE_global)
             continue;
         int alignment = ci_gpu_alignment(kernels->loops->ctx, sym, proc, memory);
         if (alignment > layout->alignment[k])
             layout->alignment[k] = alignment;
     }
-    layout->partial_bytes = ci_gpu_extent_new(ctx, proc->nsizes, proc->sizes, bytes);
 }
 
 void
@@ -71,12 +63,14 @@ ci_gpu_describe(CiContext *ctx, const CiKernels *kernels, const CiProcs *procs,
         layout->buffers[k] = k;
     layout->slots = CI_NEW_ARRAY(ctx, int, proc->nparams + 1);
     layout->slot_types = CI_NEW_ARRAY(ctx, CiDtype, proc->nparams + 1);
-    layout->functions[0] = describe_function(ctx, kernels, proc);
+    CiLaunchExprs launch = ci_procs_launch(procs, kernel->name);
+    layout->launch = ci_size_table_new(ctx, kernel, CI_LAUNCH_COUNT, launch.of);
+    layout->functions[0] = describe_function(proc);
     if (finish) {
-        layout->functions[1] = describe_function(ctx, kernels, finish);
-        describe_params(ctx, kernels, finish, layout);
+        layout->functions[1] = describe_function(finish);
+        describe_params(kernels, finish, layout);
     }
-    describe_params(ctx, kernels, proc, layout);
+    describe_params(kernels, proc, layout);
     layout->tells = ci_stmts_have(&proc->body, is_atomic_load);
     if (layout->nbuffers + layout->nsizes + layout->nslots + 2 > CI_GPU_MAX_PARAMETERS)
         ci_fail(ctx, CI_ERR_UNSUPPORTED, "kernel %s takes too many arguments for the device",

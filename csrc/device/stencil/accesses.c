@@ -20,8 +20,10 @@ ci_stencil_address(Translator *t, const CiAccess *at)
         }
         return (Address){fixed->slot, fixed->offset};
     }
-    int64_t constant = at->index->kind == CI_EXPR_linear || at->index->kind == CI_EXPR_const ? at->index->value : 0;
-    ci_stencil_make_x(t, ci_expr_sub(t->sym, at->index, ci_expr_const(t->sym, constant)));
+    /* An element of memory may be a vector. */
+    const CiExpr *index = ci_expr_mul(t->sym, at->index, ci_expr_const(t->sym, at->memory->lanes));
+    int64_t constant = index->kind == CI_EXPR_linear || index->kind == CI_EXPR_const ? index->value : 0;
+    ci_stencil_make_x(t, ci_expr_sub(t->sym, index, ci_expr_const(t->sym, constant)));
     return (Address){ci_stencil_place(t, at->memory)->slot, constant * width};
 }
 

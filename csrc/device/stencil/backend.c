@@ -132,7 +132,8 @@ fill(void *arg, const CiKernel *kernel)
     CiCpuKernel *own = &b->exe->copied->kernels[kernel->id];
     own->run = function_at(b->exe, positions[0]);
     own->finish = function_at(b->exe, positions[1]);
-    own->partial_bytes = ci_kernel_is_split(kernel) ? ci_cpu_partial_bytes(b->kernels->loops->sym, b->procs, kernel) : 0;
+    CiLaunchExprs launch = ci_procs_launch(b->procs, kernel->name);
+    ci_cpu_set_launch(b->ctx, own, kernel, &launch);
 }
 
 static void

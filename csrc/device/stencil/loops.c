@@ -57,7 +57,7 @@ note_access(Survey *s, const CiAccess *at)
     for (int k = 0; k < t->nfixed; k++)
         if (t->fixed[k].memory == at->memory && t->fixed[k].index == at->index)
             return;
-    bool is_fixed = ci_map_find(t->memories, CI_KEY(at->memory)) != NULL && t->nfixed < MAX_FIXED &&
+    bool is_fixed = ci_map_find(t->memories, CI_KEY(at->memory)) != NULL && at->memory->lanes == 1 && t->nfixed < MAX_FIXED &&
                     !ci_map_find(s->own, CI_KEY(at->memory)) &&
                     ci_expr_split_linear(t->sym, at->index, s->var, &coef, &rest) &&
                     ci_expr_is_const(coef, &step) && (step == 0 || s->step == 0 || step == s->step);

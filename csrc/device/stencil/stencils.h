@@ -255,48 +255,19 @@ STENCIL(iota_8) /* x, and one more in each lane */
 /* Elements of so many bytes (width), so many bytes in all (size), at an address in a slot, and x
  * elements on, and HOLE(1) bytes on. */
 #define AT(width) ((char *)NUMBER(0) + x * width + HOLE(1))
-static inline __attribute__((always_inline)) V
-spread_1(const char *at)
-{
-    uint8_t a;
-    __builtin_memcpy(&a, at, sizeof a);
-    return _mm256_set1_epi8((char)a);
-}
-static inline __attribute__((always_inline)) V
-spread_2(const char *at)
-{
-    uint16_t a;
-    __builtin_memcpy(&a, at, sizeof a);
-    return _mm256_set1_epi16((short)a);
-}
-static inline __attribute__((always_inline)) V
-spread_4(const char *at)
-{
-    uint32_t a;
-    __builtin_memcpy(&a, at, sizeof a);
-    return _mm256_set1_epi32((int)a);
-}
-static inline __attribute__((always_inline)) V
-spread_8(const char *at)
-{
-    int64_t a;
-    __builtin_memcpy(&a, at, sizeof a);
-    return _mm256_set1_epi64x(a);
-}
-static inline __attribute__((always_inline)) V
-spread_16(const char *at)
-{
-    __m128i a;
-    __builtin_memcpy(&a, at, sizeof a);
-    return _mm256_broadcastsi128_si256(a);
-}
-static inline __attribute__((always_inline)) V
-spread_32(const char *at)
-{
-    V a;
-    __builtin_memcpy(&a, at, sizeof a);
-    return a;
-}
+#define SPREAD(size, type, set)                                                                    \
+    static inline __attribute__((always_inline)) V spread_##size(const char *at)                   \
+    {                                                                                              \
+        type a;                                                                                    \
+        __builtin_memcpy(&a, at, size);                                                            \
+        return set(a);                                                                             \
+    }
+SPREAD(1, char, _mm256_set1_epi8)
+SPREAD(2, short, _mm256_set1_epi16)
+SPREAD(4, int, _mm256_set1_epi32)
+SPREAD(8, int64_t, _mm256_set1_epi64x)
+SPREAD(16, __m128i, _mm256_broadcastsi128_si256)
+SPREAD(32, V, )
 /* Byte by byte, the elements that are live. The others are the first one, which raises no other float flag; acc has what
  * all are if none is. */
 #define MOVE(width, size)                                                                          \

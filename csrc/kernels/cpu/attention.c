@@ -289,16 +289,6 @@ multiply_values(Maker *m)
     ci_build_leave(b, outside);
 }
 
-static void
-read_from(CiStmts *block, const CiMemory *old, CiMemory *memory, const CiExpr *index)
-{
-    for (CiStmt *stmt = block->first; stmt; stmt = stmt->next)
-        if (stmt->op == CI_OP_load && stmt->at.memory == old) {
-            stmt->at.memory = memory;
-            stmt->at.index = index;
-        }
-}
-
 static const CiExpr *
 score_place(Maker *m, const CiExpr *key, const CiExpr *row)
 {
@@ -311,11 +301,9 @@ find_top(Maker *m, const CiExpr *row, CiMemory *top)
 {
     CiStmts *outside = m->b.to;
     const CiExpr *key = enter(m, "k", m->keys_here, CI_RUN_serial), *place = score_place(m, key, row), *zero = number(m, 0);
-    CiSymbols symbols = {.count = 0};
-    ci_symbols_add(&symbols, m->loops.row_var, plus(m, m->first_row, row));
-    ci_symbols_add(&symbols, m->loops.key_var, plus(m, m->first_key, key));
-    read_from(&m->loops.score.body, m->loops.scores_memory, m->scores, place);
-    int score = ci_build_with(&m->b, &m->loops.score.body, &symbols)[0];
+    CiAccess product = {.memory = m->scores, .index = place};
+    int score = ci_attention_score(&m->b, &m->loops, &m->loops.score, plus(m, m->first_row, row), plus(m, m->first_key, key),
+                                   product, (CiSymbols){.count = 0});
     ci_build_store(&m->b, m->scores, place, score);
     ci_build_store(&m->b, top, zero, apply(m, CI_OP_maximum, load(m, top, zero), score));
     ci_build_leave(&m->b, outside);
@@ -414,15 +402,9 @@ finish(Maker *m)
     CiBuild *b = &m->b;
     CiStmts *outside = b->to;
     divide(m);
-    const CiExpr *row = enter(m, "r", m->nrows, CI_RUN_serial), *column = enter(m, "c", m->loops.column_extent, CI_RUN_vector),
-                 *place = score_place(m, column, row);
-    CiSymbols symbols = {.count = 0};
-    ci_symbols_add(&symbols, m->loops.row_var, plus(m, m->first_row, row));
-    ci_symbols_add(&symbols, m->loops.column_var, column);
-    read_from(&m->loops.behind, m->loops.second->into[0], m->results, place);
-    read_from(&m->loops.behind, m->loops.result_memory, m->results, place);
-    read_from(&m->loops.behind, m->loops.sum_memory, m->totals, row);
-    ci_build_with(b, &m->loops.behind, &symbols);
+    const CiExpr *row = enter(m, "r", m->nrows, CI_RUN_serial), *column = enter(m, "c", m->loops.column_extent, CI_RUN_vector);
+    CiAccess result = {.memory = m->results, .index = score_place(m, column, row)}, total = {.memory = m->totals, .index = row};
+    ci_attention_put_behind(b, &m->loops, plus(m, m->first_row, row), column, result, total, (CiSymbols){.count = 0});
     ci_build_leave(b, outside);
 }
 

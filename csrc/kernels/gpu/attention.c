@@ -219,7 +219,7 @@ bring_keys(Maker *m, const CiExpr *block, const CiExpr *count)
     const CiExpr *stage = ci_expr_mod(b->sym, block, number(m, STAGES)), *first = times(m, block, m->nkeys);
     if (!ci_sym_known_le(b->sym, plus(m, block, number(m, 1)), count))
         ci_build_enter(b, &ci_build_test(b, CI_STMT_if, CI_COMPARE_less, block, count)->body);
-    const CiExpr *thread = enter(m, "t", THREADS, CI_RUN_thread);
+    const CiExpr *thread = ci_domain_enter_threads(&m->b, THREADS);
     int parts = m->nkeys / LINE;
     for (int k = 0; k < m->heads; k++)
         ci_tile_bring(b, &m->key_tile, thread, times(m, plus(m, times(m, stage, m->heads), number(m, k)), ci_tile_size(&m->key_tile)),
@@ -235,7 +235,7 @@ static void
 bring_rows(Maker *m)
 {
     CiStmts *outside = m->b.to;
-    const CiExpr *thread = enter(m, "t", THREADS, CI_RUN_thread);
+    const CiExpr *thread = ci_domain_enter_threads(&m->b, THREADS);
     for (int k = 0; k < m->heads; k++)
         ci_tile_bring(&m->b, &m->row_tile, thread, number(m, k * ci_tile_size(&m->row_tile)), m->first_row,
                       number(m, (int64_t)k * LINE));
@@ -283,27 +283,16 @@ inside(Maker *m, const CiExpr *at, const CiExpr *extent, int side)
     return divides(m, side, extent) ? at : ci_expr_min(m->b.sym, at, ci_expr_sub(m->b.sym, extent, number(m, 1)));
 }
 
-static void
-read_score_from(Maker *m, CiHole *hole, const CiExpr *place)
-{
-    for (CiStmt *stmt = hole->body.first; stmt; stmt = stmt->next)
-        if (stmt->op == CI_OP_load && (stmt->at.memory == m->loops.scores_memory || stmt->at.memory == m->scores)) {
-            stmt->at.memory = m->scores;
-            stmt->at.index = place;
-        }
-}
-
 /* The index of an element that differs from place to place. */
 static int
 score_at(Maker *m, CiHole *hole, const Place *p, int half, const CiExpr *first_key)
 {
     CiBuild *b = &m->b;
     const CiExpr *key = plus(m, first_key, column_of(m, p));
-    CiSymbols symbols = m->others;
-    ci_symbols_add(&symbols, m->loops.row_var, inside(m, row_of(m, p, half), m->loops.row_extent, ROWS));
-    ci_symbols_add(&symbols, m->loops.key_var, inside(m, key, m->loops.key_extent, m->nkeys));
-    read_score_from(m, hole, plus(m, p->thread, times(m, which(m, p, half), THREADS)));
-    int value = ci_build_with(b, &hole->body, &symbols)[0];
+    const CiExpr *row = inside(m, row_of(m, p, half), m->loops.row_extent, ROWS),
+                 *there = inside(m, key, m->loops.key_extent, m->nkeys);
+    CiAccess product = {.memory = m->scores, .index = plus(m, p->thread, times(m, which(m, p, half), THREADS))};
+    int value = ci_attention_score(b, &m->loops, hole, row, there, product, m->others);
     if (divides(m, m->nkeys, m->loops.key_extent))
         return value;
     const int both[] = {ci_build_index(b, key), ci_build_index(b, m->loops.key_extent)};
@@ -326,7 +315,7 @@ find_tops(Maker *m, const CiExpr *block)
 {
     CiBuild *b = &m->b;
     CiStmts *outside = b->to;
-    const CiExpr *thread = enter(m, "t", THREADS, CI_RUN_thread), *zero = number(m, 0), *first_key = times(m, block, m->nkeys);
+    const CiExpr *thread = ci_domain_enter_threads(&m->b, THREADS), *zero = number(m, 0), *first_key = times(m, block, m->nkeys);
     CiStmts *here = b->to;
     if (m->loops.has_limit) {
         const CiExpr *least = plus(m, ci_expr_sub(b->sym, m->first_row, plus(m, first_key, number(m, m->nkeys - 1))), m->loops.ahead);
@@ -386,7 +375,7 @@ make_weights(Maker *m)
 {
     CiBuild *b = &m->b;
     CiStmts *outside = b->to;
-    const CiExpr *thread = enter(m, "t", THREADS, CI_RUN_thread), *zero = number(m, 0);
+    const CiExpr *thread = ci_domain_enter_threads(&m->b, THREADS), *zero = number(m, 0);
     CiStmts *here = b->to;
     int tops[2], scales[2];
     for (int half = 0; half < 2; half++) {
@@ -416,7 +405,7 @@ static void
 clear(Maker *m)
 {
     CiStmts *outside = m->b.to;
-    const CiExpr *thread = enter(m, "t", THREADS, CI_RUN_thread), *zero = number(m, 0);
+    const CiExpr *thread = ci_domain_enter_threads(&m->b, THREADS), *zero = number(m, 0);
     int nothing = constant(m, 0.0), lowest = constant(m, -(double)INFINITY);
     for (int half = 0; half < 2; half++) {
         store_own(m, m->old[half], thread, zero, lowest);
@@ -462,39 +451,21 @@ walk_keys(Maker *m)
 }
 
 static void
-read_from(CiStmts *block, const CiMemory *old, CiMemory *memory, const CiExpr *index)
-{
-    for (CiStmt *stmt = block->first; stmt; stmt = stmt->next)
-        if (stmt->op == CI_OP_load && stmt->at.memory == old) {
-            stmt->at.memory = memory;
-            stmt->at.index = index;
-        }
-}
-
-static void
 finish(Maker *m)
 {
     CiBuild *b = &m->b;
-    const CiExpr *thread = enter(m, "t", THREADS, CI_RUN_thread);
-    const CiMemory *sum = m->loops.second->into[0], *result = m->loops.result_memory, *total = m->loops.sum_memory;
+    const CiExpr *thread = ci_domain_enter_threads(&m->b, THREADS);
     Place p = enter_elements(m, thread, m->columns);
     CiStmts *here = b->to;
     for (int half = 0; half < 2; half++) {
         const CiExpr *row = row_of(m, &p, half), *column = column_of(m, &p);
-        CiSymbols symbols = m->others;
-        ci_symbols_add(&symbols, m->loops.row_var, row);
-        ci_symbols_add(&symbols, m->loops.column_var, column);
         if (!divides(m, ROWS, m->loops.row_extent))
             ci_build_enter(b, &ci_build_test(b, CI_STMT_if, CI_COMPARE_less, row, m->loops.row_extent)->body);
         if (!divides(m, m->columns, m->loops.column_extent))
             ci_build_enter(b, &ci_build_test(b, CI_STMT_if, CI_COMPARE_less, column, m->loops.column_extent)->body);
         const CiExpr *place = plus(m, thread, times(m, which(m, &p, half), THREADS));
-        read_from(&m->loops.behind, sum, m->sums, place);
-        read_from(&m->loops.behind, result, m->sums, place);
-        read_from(&m->loops.behind, total, m->totals[half], thread);
-        sum = result = m->sums;
-        total = m->totals[half];
-        ci_build_with(b, &m->loops.behind, &symbols);
+        CiAccess sum = {.memory = m->sums, .index = place}, total = {.memory = m->totals[half], .index = thread};
+        ci_attention_put_behind(b, &m->loops, row, column, sum, total, m->others);
         ci_build_leave(b, here);
     }
 }

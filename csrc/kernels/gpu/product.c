@@ -39,14 +39,6 @@ bound(Maker *m, const CiExpr *e, int64_t limit)
     return ci_build_bind(&m->b, ci_build_index(&m->b, e), number(m, limit));
 }
 
-static CiStmt *
-enter_threads(Maker *m)
-{
-    CiStmt *loop = ci_build_for(&m->b, "t", number(m, THREADS), CI_RUN_thread);
-    ci_build_enter(&m->b, &loop->body);
-    return loop;
-}
-
 /* ---- blocks ---- */
 
 static void
@@ -181,13 +173,13 @@ add_tiles(Maker *m)
     CiStmt *loop = ci_build_for(b, "k", tiles, CI_RUN_serial);
     CiStmts *inside = &loop->body;
     ci_build_enter(b, inside);
-    const CiExpr *first_step = times(m, loop->vars[0], m->steps), *thread = enter_threads(m)->vars[0];
+    const CiExpr *first_step = times(m, loop->vars[0], m->steps), *thread = ci_domain_enter_threads(&m->b, THREADS);
     bring_share(m, &m->loops.left, m->left, m->loops.row_var, m->first_row, m->loops.row_extent,
                 thread, first_step);
     bring_share(m, &m->loops.right, m->right, m->loops.column_var, m->first_column,
                 m->loops.column_extent, thread, first_step);
     ci_build_enter(b, inside);
-    thread = enter_threads(m)->vars[0];
+    thread = ci_domain_enter_threads(&m->b, THREADS);
     find_thread(m, thread, &row, &column);
     CiStmt *steps = ci_build_for(b, "s", number(m, m->steps), CI_RUN_unroll);
     ci_build_enter(b, &steps->body);
@@ -199,7 +191,7 @@ static void
 clear(Maker *m)
 {
     CiStmts *outside = m->b.to;
-    const CiExpr *thread = enter_threads(m)->vars[0];
+    const CiExpr *thread = ci_domain_enter_threads(&m->b, THREADS);
     int nothing = ci_build_const(&m->b, ci_type_of(m->dtype, 1), (CiConst){0});
     for (int k = 0; k < m->each * m->each; k++)
         ci_build_store(&m->b, m->sums, sum_at(m, thread, number(m, k)), nothing);
@@ -211,7 +203,7 @@ finish(Maker *m)
 {
     CiBuild *b = &m->b;
     const CiExpr *row, *column;
-    const CiExpr *thread = enter_threads(m)->vars[0];
+    const CiExpr *thread = ci_domain_enter_threads(&m->b, THREADS);
     find_thread(m, thread, &row, &column);
     CiStmt *down = ci_build_for(b, "r", number(m, m->each), CI_RUN_unroll);
     ci_build_enter(b, &down->body);

@@ -41,14 +41,6 @@ part(Maker *m, const CiExpr *e, int64_t count, bool is_rest, int64_t limit)
     return ci_tile_part(&m->b, e, count, is_rest, limit);
 }
 
-static const CiExpr *
-enter_threads(Maker *m)
-{
-    CiStmt *loop = ci_build_for(&m->b, "t", number(m, m->threads), CI_RUN_thread);
-    ci_build_enter(&m->b, &loop->body);
-    return loop->vars[0];
-}
-
 /* ---- sizes ---- */
 
 static int64_t
@@ -165,7 +157,7 @@ bring_tiles(Maker *m, const CiExpr *tile)
     const CiExpr *tiles = tiles_of(m, m->loops.length, CI_TILE_LINE);
     if (!ci_sym_known_le(b->sym, plus(m, tile, number(m, 1)), tiles))
         ci_build_enter(b, &ci_build_test(b, CI_STMT_if, CI_COMPARE_less, tile, tiles)->body);
-    const CiExpr *thread = enter_threads(m);
+    const CiExpr *thread = ci_domain_enter_threads(&m->b, m->threads);
     ci_tile_bring(b, &m->left, thread, times(m, stage, ci_tile_size(&m->left)), m->first_row, first_step);
     ci_tile_bring(b, &m->right, thread, times(m, stage, ci_tile_size(&m->right)), m->first_column, first_step);
     ci_build_leave(b, outside);
@@ -223,7 +215,7 @@ static void
 clear(Maker *m)
 {
     CiStmts *outside = m->b.to;
-    const CiExpr *thread = enter_threads(m);
+    const CiExpr *thread = ci_domain_enter_threads(&m->b, m->threads);
     int nothing = ci_build_const(&m->b, ci_type_of(CI_DTYPE_f32, 1), (CiConst){0});
     const CiExpr *k = enter_unrolled(m, "s", m->columns / 2);
     ci_build_store(&m->b, m->sums, plus(m, thread, times(m, k, m->threads)), nothing);
@@ -236,7 +228,7 @@ spread(Maker *m, CiMemory *result, int line)
 {
     CiBuild *b = &m->b;
     CiStmts *outside = b->to;
-    const CiExpr *thread = enter_threads(m),
+    const CiExpr *thread = ci_domain_enter_threads(&m->b, m->threads),
                  *warp = part(m, thread, WARP, false, m->threads / WARP),
                  *row = part(m, part(m, thread, WARP, true, WARP), 4, false, 8),
                  *pair = part(m, thread, 4, true, 4);
@@ -257,18 +249,14 @@ read_sums_from(Maker *m, CiMemory *result, int line)
     CiSym *sym = m->b.sym;
     const CiExpr *row = ci_expr_sub(sym, m->loops.row_var, m->first_row),
                  *column = ci_expr_sub(sym, m->loops.column_var, m->first_column);
-    for (CiStmt *stmt = m->loops.behind.first; stmt; stmt = stmt->next)
-        if (stmt->op == CI_OP_load && stmt->at.memory == m->loops.sum) {
-            stmt->at.memory = result;
-            stmt->at.index = plus(m, times(m, row, line), column);
-        }
+    ci_read_from(&m->loops.behind, m->loops.sum, result, plus(m, times(m, row, line), column));
 }
 
 static void
 finish(Maker *m, CiMemory *result, int line)
 {
     CiBuild *b = &m->b;
-    const CiExpr *thread = enter_threads(m);
+    const CiExpr *thread = ci_domain_enter_threads(&m->b, m->threads);
     int lanes = divides(m, NEXT, m->loops.column_extent) && b->machine->access_bytes >= 16 ? NEXT : 1,
         groups = m->columns / lanes, stride = m->threads / groups, rounds = m->rows / stride;
     const CiExpr *column = plus(m, m->first_column, times(m, part(m, thread, groups, true, groups), lanes)),

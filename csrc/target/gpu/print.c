@@ -4,39 +4,18 @@
 
 /* ---- launches ---- */
 
-static const CiStmt *
-find_loop(const CiStmts *block, CiRunMode run)
-{
-    for (const CiStmt *stmt = block->first; stmt; stmt = stmt->next) {
-        bool is_it = stmt->kind == CI_STMT_for && stmt->run == run;
-        const CiStmt *inside = is_it ? stmt : find_loop(&stmt->body, run);
-        inside = inside ? inside : find_loop(&stmt->other, run);
-        if (inside)
-            return inside;
-    }
-    return NULL;
-}
-
 static int
 points_together(const CiProc *proc)
 {
-    const CiStmt *grid = find_loop(&proc->body, CI_RUN_grid);
+    const CiStmt *grid = ci_stmts_find_loop(&proc->body, CI_RUN_grid);
     return grid && grid->number > 1 ? grid->number : 1;
 }
 
 static int
 threads_of_point(const CiProc *proc)
 {
-    const CiStmt *threads = find_loop(&proc->body, CI_RUN_thread);
+    const CiStmt *threads = ci_stmts_find_loop(&proc->body, CI_RUN_thread);
     return threads ? (int)threads->extents[0]->value : 1;
-}
-
-const CiExpr *
-ci_gpu_blocks(CiSym *sym, const CiProc *proc)
-{
-    const CiStmt *grid = find_loop(&proc->body, CI_RUN_grid);
-    const CiExpr *together = ci_expr_const(sym, points_together(proc));
-    return grid ? ci_expr_ceildiv(sym, grid->extents[0], together) : together;
 }
 
 int
@@ -497,7 +476,7 @@ static const char *
 blocks_at_once(const CiCPrinter *p)
 {
     const CiProc *proc = p->proc;
-    const CiStmt *reduction = find_loop(&proc->body, CI_RUN_reduce);
+    const CiStmt *reduction = ci_stmts_find_loop(&proc->body, CI_RUN_reduce);
     bool waits = reduction && reduction->number > 1;
     for (int k = 0; k < proc->nparams && reduction; k++)
         waits |= proc->params[k]->space == CI_SPACE_partials && !proc->is_finish;
@@ -525,7 +504,7 @@ meets_again(const CiStmt *grid)
 static void
 begin(CiGpuPrinter *p, const CiProc *proc)
 {
-    const CiStmt *grid = find_loop(&proc->body, CI_RUN_grid);
+    const CiStmt *grid = ci_stmts_find_loop(&proc->body, CI_RUN_grid);
     p->threads = threads_of_point(proc);
     p->together = points_together(proc);
     p->may_idle =

@@ -52,7 +52,6 @@ void ci_gpu_print_tiles(CiGpuPrinter *p, const CiStmt *stmt);
 void ci_cuda_add_tiles(CiText *out, CiEmitter *e);
 
 /* Launch properties of a proc. */
-const CiExpr *ci_gpu_blocks(CiSym *sym, const CiProc *proc);
 int ci_gpu_threads(const CiProc *proc);
 int64_t ci_gpu_shared_bytes(const CiProc *proc);
 /* Lanes of the access move at once, memory being aligned to all of them. lane_symbols: those that

@@ -137,11 +137,16 @@ emit(CiText *out, const CiKernels *kernels, const CiOptions *options)
 typedef int (*CoreFunction)(void *const *memory, const int64_t *sizes, const void *scalars,
                             char *scratchpad);
 
+typedef struct Core {
+    CoreFunction function;
+    CiSizeTable *launch; /* the numbers of its launches */
+} Core;
+
 typedef struct Executable {
     CiExecutable base;
     void *library;
     int count;
-    CoreFunction functions[]; /* by kernel number */
+    Core kernels[]; /* by number */
 } Executable;
 
 /* Runs the system's compiler on a file; false if it fails. */
@@ -187,20 +192,25 @@ build_library(const CiText *text)
 static void
 close_executable(CiExecutable *base)
 {
-    dlclose(((Executable *)base)->library);
-    free(base);
+    Executable *executable = (Executable *)base;
+    for (int k = 0; k < executable->count; k++)
+        free(executable->kernels[k].launch);
+    if (executable->library)
+        dlclose(executable->library);
+    free(executable);
 }
 
 static int32_t
 launch(CiExecutable *base, const CiLaunch *asked, CiFault *fault)
 {
-    const Executable *executable = (Executable *)base;
-    if (asked->scratch_bytes > PAD_BYTES)
+    const Core *core = &((Executable *)base)->kernels[asked->kernel];
+    int64_t numbers[CI_LAUNCH_COUNT];
+    kit->fill_table(core->launch, asked->sizes, numbers);
+    if (numbers[CI_LAUNCH_scratch_bytes] > PAD_BYTES)
         return CI_ERR_DEVICE;
-    if (asked->scratch_bytes > most_used)
-        most_used = asked->scratch_bytes;
-    int failed =
-        executable->functions[asked->kernel](asked->buffers, asked->sizes, asked->scalars, pad);
+    if (numbers[CI_LAUNCH_scratch_bytes] > most_used)
+        most_used = numbers[CI_LAUNCH_scratch_bytes];
+    int failed = core->function(asked->buffers, asked->sizes, asked->scalars, pad);
     if (fault)
         *fault = (CiFault){.kind = failed ? CI_ERR_CHECK : 0, .node = failed - 1};
     return failed ? CI_ERR_CHECK : CI_OK;
@@ -223,6 +233,21 @@ count_kernels(const CiKernels *kernels)
     return count;
 }
 
+/* Adds the numbers of launches of all kernels; false without memory. */
+static bool
+add_launches(CiContext *ctx, Executable *executable, const CiKernels *kernels, const CiProcs *procs)
+{
+    bool are_there = true;
+    for (int k = 0; kernels && k < kernels->nkernels && are_there; k++) {
+        const CiKernel *kernel = kernels->kernels[k];
+        CiSizeTable **launch = &executable->kernels[kernel->id].launch;
+        *launch = kit->launch_table(ctx, procs, kernel);
+        are_there = *launch && add_launches(ctx, executable, kernel->inner[0], procs) &&
+                    add_launches(ctx, executable, kernel->inner[1], procs);
+    }
+    return are_there;
+}
+
 static CiExecutable *
 build(CiContext *ctx, const CiQueue *queue, const CiKernels *kernels, const CiOptions *options,
       CiBuildInfo *info)
@@ -232,21 +257,22 @@ build(CiContext *ctx, const CiQueue *queue, const CiKernels *kernels, const CiOp
     if (info)
         *info = (CiBuildInfo){.children = 1};
     emit(&source, kernels, options);
-    Executable *executable = calloc(1, sizeof *executable + sizeof(CoreFunction) * (size_t)count);
+    Executable *executable = calloc(1, sizeof *executable + sizeof(Core) * (size_t)count);
     if (!executable)
         kit->fail(ctx, CI_ERR_MEMORY, "no memory for an executable");
     executable->base = (CiExecutable){*queue, close_executable, launch};
     executable->count = count;
-    executable->library = build_library(&source);
+    bool has_launches = add_launches(ctx, executable, kernels, lower(kernels, options));
+    executable->library = has_launches ? build_library(&source) : NULL;
     if (!executable->library) {
-        free(executable);
+        close_executable(&executable->base);
         kit->fail(ctx, CI_ERR_COMPILE, "cc does not compile the source for the scratchpad core");
     }
     for (int k = 0; k < count; k++) {
         char name[16];
         snprintf(name, sizeof name, "k%d", k);
         void *found = dlsym(executable->library, name);
-        memcpy(&executable->functions[k], &found, sizeof found);
+        memcpy(&executable->kernels[k].function, &found, sizeof found);
     }
     return &executable->base;
 }
