@@ -44,7 +44,8 @@ kscale(const B *x, B *y, const Rows r, const S factor, const L first)
         y[start(r, row) + i*r.step] = scale(x[row*r.length + i], factor);
 }
 
-/* The same for rows whose points are far apart, in tiles of 32 rows by 32 points: a warp accesses neighbours on both sides. */
+/* kpack_across and kscale_across are kpack and kscale for rows whose points are strided, in tiles of 32 rows by 32 points: a warp
+ * accesses contiguous elements on both sides. */
 extern "C" __global__ void __launch_bounds__(256)
 kpack_across(const T *x, A *y, const Rows r, const L first)
 {
