@@ -187,6 +187,14 @@ def of_exact_sums(few):
         check("sums without points", at(np.add), x, i * 0 + 1, np.zeros_like(v))
 
 
+def of_launches_of_sums():
+    """Operands in memory are not copied, and the host waits for the check of indices after all launches."""
+    given = [cinductor.to_device(a) for a in (np.zeros(300, "f4"), np.arange(1500) % 300, np.ones(1500, "f4"))]
+    wrapper = cinductor.explain(cinductor.compile(at(np.add), fullgraph=True), *given).wrapper
+    ok = "k1(" in wrapper and "k2(" not in wrapper and wrapper.index("mark(") < wrapper.index("scatter_points") < wrapper.index("wait(")
+    print("ok" if ok else "fail", "launches of sums", "" if ok else wrapper, flush=True)
+
+
 def nearest(dtype, values):
     """The nearest float of an exact sum, of two equally near ones the even one."""
     exact = sum(map(Fraction, values))
@@ -428,6 +436,7 @@ def main():
     for dtype in ("f4", "i2") if few else ("f4", "f8", "f2", "i1", "u2", "i4", "u8", "?"):
         of_stores(dtype, ((40, 300), (40, 700)) if few else ((40, 300), (40, 5000), (9000, 400)))
     of_exact_sums(few)
+    of_launches_of_sums()
     of_sums()
     of_powers()
     of_half_quotients(few)
