@@ -4,8 +4,8 @@
  * several checks.
  *
  * Checks come first in two cases. If they read few bytes of arguments and the rest of the program
- * reads many, each has a launch of its own. The host waits for these launches alone, and gives the
- * device the rest meanwhile. If the host need not wait at all, a loop that only checks can be
+ * reads many or calls a library, each has a launch of its own. The host waits for these launches
+ * alone, and gives the device the rest meanwhile. If the host need not wait at all, a loop that only checks can be
  * vectorized, which a gather cannot.
  *
  * A check precedes every effect that is visible outside: a store to an argument, a call with
@@ -118,6 +118,16 @@ bytes_of_program(const CiLoops *loops)
     return bytes;
 }
 
+/* Library calls take several launches, and may move more than their operands. */
+static bool
+has_call(const CiItems *items)
+{
+    for (int k = 0; k < items->count; k++)
+        if (items->items[k].kind == CI_ITEM_extern)
+            return true;
+    return false;
+}
+
 static void
 check_first(const CiLoopRewriter *r, const Uses *uses)
 {
@@ -129,7 +139,7 @@ check_first(const CiLoopRewriter *r, const Uses *uses)
     if (!find_all_checked(items, uses, is_checked, &bytes))
         return;
     int64_t most = CI_CHOOSE(r, check_bytes), own = ci_amount_likely(bytes);
-    if (own >= most || ci_amount_likely(bytes_of_program(r->loops)) - own < most / 2)
+    if (own >= most || (!has_call(items) && ci_amount_likely(bytes_of_program(r->loops)) - own < most / 2))
         return;
     for (int k = 0; k < items->count; k++) {
         if (is_checked[k]) {

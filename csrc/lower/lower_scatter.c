@@ -112,7 +112,7 @@ static const CiExtern *
 make_call(const CiLowering *low, const CiNode *node)
 {
     CiExtern *call = CI_NEW(low->ctx, CiExtern);
-    *call = (CiExtern){.name = "scatter",
+    *call = (CiExtern){.name = ci_op_name(CI_OP_scatter_points),
                        .key = node->is_combined ? ci_op_name(node->combine) : "place",
                        .call = refuse_call};
     return call;
@@ -141,10 +141,22 @@ add_whole(CiLowering *low, CiExternItem *item, CiStorage storage)
                           buffer->sizes, storage.strides);
 }
 
+/* The operand of a copy that is not in memory. It still has the same elements, because a write to it would have stored the
+ * copy. */
+static CiNode *
+copied_node(CiLowering *low, CiNode *node)
+{
+    CiNode *from = node;
+    while (from->op == CI_OP_copy && !ci_lowering_state(low, from)->storage.buffer)
+        from = from->args[0];
+    return ci_node_is_view(from) ? node : from;
+}
+
 /* The old version in memory as the new one's. */
 static CiStorage
 take_base(CiLowering *low, CiNode *base, CiStorage as)
 {
+    base = copied_node(low, base);
     ci_lowering_realize(low, base);
     CiStorage storage = ci_lowering_state(low, base)->storage;
     for (int k = 0; k < base->rank; k++)
@@ -200,16 +212,36 @@ store_points(CiLowering *low, CiNode *node, CiDtype dtype, CiStorage storage, in
     return into;
 }
 
+/* True if the value is an array of the points in C order, which is in memory. */
+static bool
+is_stored(CiLowering *low, const CiNode *value, int rank, const CiExpr *const *sizes)
+{
+    CiStorage storage = ci_lowering_state(low, value)->storage;
+    const CiExpr *const *strides = ci_layout_dense_strides(low->ctx, low->sym, rank, sizes, ci_layout_c_order(low->ctx, rank));
+    bool is_same = storage.buffer && value->rank == rank && !ci_node_is_view(value);
+    for (int k = 0; is_same && k < rank; k++)
+        is_same = value->sizes[k] == sizes[k] && storage.strides[k] == strides[k];
+    return is_same;
+}
+
+static CiStorage
+store_values(CiLowering *low, CiNode *node, CiStorage storage, int rank, const CiExpr *const *sizes)
+{
+    const CiNode *value = copied_node(low, node->args[2]);
+    return is_stored(low, value, rank, sizes) ? ci_lowering_state(low, value)->storage
+                                              : store_points(low, node, node->dtype, storage, rank, sizes, record_value);
+}
+
 static void
 lower_as_call(CiLowering *low, CiNode *node, int rank, const CiExpr *const *sizes)
 {
-    CiExternItem *item = ci_extern_new(low->ctx, make_call(low, node), CI_OP_extern, 3);
+    CiExternItem *item = ci_extern_new(low->ctx, make_call(low, node), CI_OP_scatter_points, 3);
     CiStorage storage = ci_lowering_make_storage(low, node);
     item->loc = node->loc;
     add_whole(low, item, take_base(low, node->args[0], storage));
     add_whole(low, item,
               store_points(low, node, CI_DTYPE_i64, storage, rank, sizes, record_number));
-    add_whole(low, item, store_points(low, node, node->dtype, storage, rank, sizes, record_value));
+    add_whole(low, item, store_values(low, node, storage, rank, sizes));
     ci_extern_set_result(low->sym, item, storage.buffer);
     CiItem entry = {.kind = CI_ITEM_extern, .ext = item};
     CI_PUSH(low->ctx, low->items->items, low->items->count, low->items->capacity, entry);
@@ -221,7 +253,7 @@ is_taken(CiLowering *low, const CiNode *node)
 {
     CiBuffer result = {.dtype = node->dtype, .kind = CI_BUFFER_temp};
     CiExternItem item = {
-        .ext = make_call(low, node), .op = CI_OP_extern, .noperands = 3, .result = &result};
+        .ext = make_call(low, node), .op = CI_OP_scatter_points, .noperands = 3, .result = &result};
     return low->machine->takes_extern(&item);
 }
 

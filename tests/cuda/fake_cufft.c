@@ -4,16 +4,16 @@
 
 #include <complex.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 #define EXPORT __attribute__((visibility("default")))
 
 typedef unsigned long long Address;
 typedef struct Plan {
-    int n, rows;
+    int n, rows, in_step, in_row, out_step, out_row;
 } Plan;
-static Plan plans[64];
-static int count;
+static Plan plans[64]; /* n 0: there is none */
 
 EXPORT int cufftPlanMany(int *plan, int rank, int *sizes, int *in, int in_step, int in_row, int *out,
                          int out_step, int out_row, int type, int rows);
@@ -30,26 +30,31 @@ int
 cufftPlanMany(int *plan, int rank, int *sizes, int *in, int in_step, int in_row, int *out,
               int out_step, int out_row, int type, int rows)
 {
-    (void)rank, (void)in, (void)in_step, (void)in_row, (void)out, (void)out_step, (void)out_row,
-        (void)type;
-    if (count == 64)
+    (void)rank, (void)type;
+    int number = 0;
+    while (number < 64 && plans[number].n)
+        number++;
+    if (number == 64 || !in || !out) /* without these the library ignores steps */
         return 1;
-    plans[count] = (Plan){sizes[0], rows};
-    *plan = count++;
+    plans[number] = (Plan){sizes[0], rows, in_step, in_row, out_step, out_row};
+    *plan = number;
     return 0;
 }
 
 int
 cufftDestroy(int plan)
 {
-    return plan < 0 || plan >= count;
+    bool is_there = plan >= 0 && plan < 64 && plans[plan].n;
+    if (is_there)
+        plans[plan] = (Plan){0};
+    return !is_there;
 }
 
 int
 cufftSetStream(int plan, void *stream)
 {
     (void)stream;
-    return plan < 0 || plan >= count;
+    return plan < 0 || plan >= 64 || !plans[plan].n;
 }
 
 /* One output of a transform of n points, of which x has the first ones; the rest of a real
@@ -73,9 +78,9 @@ add_up(const double complex *x, int n, int there, int k, int direction)
     (void)half;                                                                                    \
     for (int row = 0; row < p.rows; row++) {                                                       \
         for (int i = 0; i < there; i++)                                                            \
-            x[i] = ((const In *)in)[row * there + i];                                              \
+            x[i] = ((const In *)in)[row * p.in_row + i * p.in_step];                               \
         for (int k = 0; k < made; k++)                                                             \
-            ((Out *)out)[row * made + k] = (Out)add_up(x, n, there, k, direction);                 \
+            ((Out *)out)[row * p.out_row + k * p.out_step] = (Out)add_up(x, n, there, k, direction); \
     }                                                                                              \
     free(x);                                                                                       \
     return 0;

@@ -40,6 +40,7 @@ extern "C" { EmulatorRuntime *emulator_runtime; int emulator_waits = WAITS; }
 #define __global__
 #define __device__
 #define __forceinline__
+#define __noinline__
 #define __shared__ static
 #define __align__(n) __attribute__((aligned(n)))
 #define __launch_bounds__(...)
@@ -55,6 +56,7 @@ template <class T> static void atomicMin(T *at, T value) { *at = *at < value ? *
 template <class T> static void atomicAnd(T *at, T value) { *at &= value; }
 template <class T> static void atomicOr(T *at, T value) { *at |= value; }
 template <class T> static void atomicXor(T *at, T value) { *at ^= value; }
+static int __clzll(unsigned long long bits) { return __builtin_clzll(bits); }
 static int __popcll(unsigned long long bits) { return __builtin_popcountll(bits); }
 template <class T> static T __shfl_sync(unsigned, T value, int from, int width = 32)
 {

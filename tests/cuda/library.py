@@ -4,6 +4,7 @@ The argument "few" selects fewer dtypes, for a machine that emulates the GPU.
 """
 
 import sys
+from fractions import Fraction
 
 import numpy as np
 
@@ -160,6 +161,55 @@ def of_stores(dtype, sizes):
         check(fn.__name__, fn, x, random.integers(0, 500, 300), v)
 
 
+def of_exact_sums(few):
+    """Floats added at indices by accumulators: the nearest float of the exact sum, whatever the magnitudes are."""
+    random = np.random.default_rng(6)
+    for dtype, size, n in (("f4", 300, 1500), *(() if few else (("f4", 9000, 60000), ("f8", 6200, 101700)))):
+        low = np.finfo(dtype).minexp
+        values = {
+            "near": random.standard_normal(n),
+            "far": np.ldexp(random.standard_normal(n), random.integers(low + 10, -low - 3, n)),
+            "subnormal": np.ldexp(random.standard_normal(n), low - 10),
+            "cancelling": np.repeat(random.standard_normal(n // 2), 2) * np.tile([1, -1], n // 2),
+        }
+        i = np.repeat(random.integers(0, size, n // 2), 2)
+        for name, v in values.items():
+            v, x = v.astype(dtype), (random.random(size) * (name != "subnormal")).astype(dtype)
+            parts = [[float(one)] for one in x]
+            for k, one in zip(i, v, strict=True):
+                parts[k].append(float(one))
+            want = np.array([nearest(np.dtype(dtype), part) for part in parts])
+            got = cinductor.compile(at(np.add), fullgraph=True)(*map(cinductor.to_device, (x, i, v))).numpy()
+            print("ok" if np.array_equal(got, want) else "fail", "exact sums", dtype, size, n, name, int((got != want).sum()), flush=True)
+        x = np.resize(np.array([1, -0.0, np.inf, -np.inf, np.nan], dtype), size)
+        v = np.resize(np.array([np.inf, 1, 2, np.inf, 0, -np.inf, np.nan], dtype), n)
+        check("sums with limits", at(np.add), x, i, v)
+        check("sums without points", at(np.add), x, i * 0 + 1, np.zeros_like(v))
+
+
+def of_launches_of_sums():
+    """Operands in memory are not copied, and the host waits for the check of indices after all launches."""
+    given = [cinductor.to_device(a) for a in (np.zeros(300, "f4"), np.arange(1500) % 300, np.ones(1500, "f4"))]
+    wrapper = cinductor.explain(cinductor.compile(at(np.add), fullgraph=True), *given).wrapper
+    ok = "k1(" in wrapper and "k2(" not in wrapper and wrapper.index("mark(") < wrapper.index("scatter_points") < wrapper.index("wait(")
+    print("ok" if ok else "fail", "launches of sums", "" if ok else wrapper, flush=True)
+
+
+def nearest(dtype, values):
+    """The nearest float of an exact sum, of two equally near ones the even one."""
+    exact = sum(map(Fraction, values))
+    try:
+        double = float(exact)
+    except OverflowError:
+        return dtype.type(np.inf if exact > 0 else -np.inf)
+    with np.errstate(over="ignore"):
+        near = dtype.type(double)
+    if not np.isfinite(near):
+        return near
+    others = [x for x in (np.nextafter(near, dtype.type(-np.inf)), near, np.nextafter(near, dtype.type(np.inf))) if np.isfinite(x)]
+    return min(others, key=lambda x: (abs(Fraction(float(x)) - exact), int(x.view(f"u{dtype.itemsize}")) % 2))
+
+
 EINSUMS = (
     ("ij,jk->ik", (5, 7), (7, 3)),
     ("ij,kj->ki", (5, 7), (3, 7)),
@@ -192,6 +242,19 @@ def of_transforms(dtype, shapes):
                 for name, a in (("fft", x), ("fft", z), ("ifft", z), ("rfft", x), ("irfft", z)):
                     f = getattr(np.fft, name)
                     check(f"{name} {norm}", lambda a, f=f, axis=axis, norm=norm: f(a, axis=axis, norm=norm), a, near=near)
+        for norm in ("backward", "ortho") if x.ndim > 1 else ():
+            for name, a in (("fft2", x), ("fftn", z), ("ifft2", z), ("rfft2", x), ("rfftn", x[::-1]), ("irfft2", z), ("irfftn", z)):
+                f = getattr(np.fft, name)
+                check(f"{name} {norm}", lambda a, f=f, norm=norm: f(a, norm=norm), a, near=near)
+            check(f"fftn of two axes {norm}", lambda a, norm=norm: np.fft.fftn(a, axes=(-1, 0), norm=norm), z, near=near)
+
+
+def of_transforms_on_the_device():
+    """Transforms along several axes are calls of the device, so nothing is copied to the host."""
+    z = (np.random.default_rng(0).random((3, 4, 6)) + 0j).astype("c8")
+    for name in ("fft2", "ifft2", "fftn", "ifftn", "irfft2", "irfftn"):
+        wrapper = cinductor.explain(cinductor.compile(getattr(np.fft, name), fullgraph=True), cinductor.to_device(z)).wrapper
+        print("fail" if "copy" in wrapper or "host" in wrapper else "ok", "on the device", name, flush=True)
 
 
 def of_powers():
@@ -372,6 +435,8 @@ def main():
         of_two(dtype)
     for dtype in ("f4", "i2") if few else ("f4", "f8", "f2", "i1", "u2", "i4", "u8", "?"):
         of_stores(dtype, ((40, 300), (40, 700)) if few else ((40, 300), (40, 5000), (9000, 400)))
+    of_exact_sums(few)
+    of_launches_of_sums()
     of_sums()
     of_powers()
     of_half_quotients(few)
@@ -382,7 +447,8 @@ def main():
         of_matrices(dtype, few)
     of_singular_matrices()
     for dtype in ("f8",) if few else ("f4", "f8"):
-        of_transforms(dtype, ((6, 5),) if few else ((9,), (6, 5), (3, 1024, 2), (70000, 4)))
+        of_transforms(dtype, ((6, 5), (3, 4, 2)) if few else ((9,), (6, 5), (3, 1024, 2), (70000, 4)))
+    of_transforms_on_the_device()
 
 
 if __name__ == "__main__":

@@ -23,8 +23,8 @@ enum { MAX_PLANS = 16, OF_DOUBLES = 0x40 }; /* of a transform's number */
     CUFFT(z2d, cufftExecZ2D, (int plan, CUdeviceptr in, CUdeviceptr out))
 
 typedef struct Plan {
-    int number, type;
-    int64_t n, rows;
+    int number;
+    CiCufftWork work; /* without addresses and direction, which are not its */
 } Plan;
 
 struct CiCufft {
@@ -90,23 +90,26 @@ ci_cufft_shut(CiCudaState *state)
 static int
 make_plan(CiCufft *cufft, const CiCufftWork *work, Plan *plan)
 {
-    int n = (int)work->n, half = n / 2 + 1, in = work->type == CI_CUFFT_complex_to_real ? half : n,
-        out = work->type == CI_CUFFT_real_to_complex ? half : n;
-    *plan = (Plan){.type = work->type + (work->is_double ? OF_DOUBLES : 0),
-                   .n = work->n,
-                   .rows = work->rows};
-    return cufft->plan(&plan->number, 1, &n, NULL, 1, in, NULL, 1, out, plan->type,
-                       (int)work->rows);
+    int n = (int)work->n, type = work->type + (work->is_double ? OF_DOUBLES : 0);
+    plan->work = *work;
+    return cufft->plan(&plan->number, 1, &n, &n, (int)work->in_step, (int)work->in_row, &n, (int)work->out_step,
+                       (int)work->out_row, type, (int)work->rows);
+}
+
+static bool
+is_plan_for(const CiCufftWork *plan, const CiCufftWork *work)
+{
+    return plan->type == work->type && plan->is_double == work->is_double && plan->n == work->n && plan->rows == work->rows &&
+           plan->in_step == work->in_step && plan->in_row == work->in_row && plan->out_step == work->out_step &&
+           plan->out_row == work->out_row;
 }
 
 /* The oldest goes where there is no more room. */
 static int
 find_plan(CiCufft *cufft, const CiCufftWork *work, int *number)
 {
-    int type = work->type + (work->is_double ? OF_DOUBLES : 0);
     for (int k = 0; k < cufft->nplans; k++)
-        if (cufft->plans[k].type == type && cufft->plans[k].n == work->n &&
-            cufft->plans[k].rows == work->rows) {
+        if (is_plan_for(&cufft->plans[k].work, work)) {
             *number = cufft->plans[k].number;
             return 0;
         }

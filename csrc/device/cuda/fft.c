@@ -1,17 +1,20 @@
-/* numpy.fft along one axis, by cuFFT; without it the host does them. Rows that are not contiguous are
- * packed before (a real one as complex numbers if its whole transform is wanted). A result that is not
- * contiguous or that NumPy's `norm` scales is stored by a kernel after. */
+/* numpy.fft along one axis, by cuFFT; without it the host does them. cuFFT reads and stores rows with steps, of which one
+ * call transforms those that are equally far apart. Operands that need many calls are packed before, and real ones whose
+ * whole transform is wanted, as complex numbers. A kernel afterwards scales the result as NumPy's `norm` says, or stores one
+ * that needs many calls. */
 #include "device/cuda/library.h"
 #include "kernels/cuda/texts.h"
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-enum { THREADS = 256, MAX_ROWS = 65535, FORWARD = -1, BACKWARD = 1 };
+enum { THREADS = 256, MAX_ROWS = 65535, MAX_CALLS = 64, ALIGNMENT = 16, FORWARD = -1, BACKWARD = 1 };
 
-static const char *const kernel_names[] = {"kpack", "kscale"};
-static const CiCudaText kernels = {ci_cuda_fft_text, kernel_names, 2, false};
+enum { PACK, SCALE, ACROSS, TILE = 32 }; /* ACROSS + PACK, ACROSS + SCALE: in tiles */
+static const char *const kernel_names[] = {"kpack", "kscale", "kpack_across", "kscale_across"};
+static const CiCudaText kernels = {ci_cuda_fft_text, kernel_names, 4, false};
 
 /* ---- what is asked for ---- */
 
@@ -80,27 +83,54 @@ scale_of(const Transform *t, const char *norm)
     return is_forward == !strcmp(norm, "forward") ? 1 / (double)t->n : 1;
 }
 
-/* ---- running ---- */
+/* ---- kernels ---- */
 
 typedef struct Run {
     const CiQueue *queue;
     const CiCudaContextScope *stay;
     Transform t;
-    CiCudaRows from, to;
+    CiCudaRows from, to;     /* the operand and the result, */
+    CiCudaRows takes, gives; /* and the rows of cuFFT: these, or packed ones */
+    bool packs, stores;
     const CUfunction *kernels;
-    CUdeviceptr in, out;
+    CUdeviceptr in, out; /* of takes and gives */
     bool is_double;
     int result;
 } Run;
 
-static void
-launch(Run *r, CUfunction kernel, const CiCudaRows *rows, int64_t first, void **parameters)
+/* Bytes of an element that cuFFT takes, and of one that it gives. */
+static int64_t
+in_bytes(const Run *r)
 {
-    int64_t blocks = (rows->length + THREADS - 1) / THREADS, left = rows->rows - first;
-    if (!r->result)
-        r->result = r->stay->driver->launch(
-            kernel, (unsigned)blocks, (unsigned)(left < MAX_ROWS ? left : MAX_ROWS), 1, THREADS,
-            1, 1, 0, r->queue->stream, parameters, NULL);
+    return (r->is_double ? 8 : 4) * (r->t.type == CI_CUFFT_real_to_complex ? 1 : 2);
+}
+
+static int64_t
+out_bytes(const Run *r)
+{
+    return (r->is_double ? 8 : 4) * (r->t.type == CI_CUFFT_complex_to_real ? 1 : 2);
+}
+
+/* True if rows are closer to each other than the points of a row. */
+static bool
+is_across(const CiCudaRows *rows)
+{
+    return rows->rank && rows->rows >= TILE && llabs(rows->strides[rows->rank - 1]) < llabs(rows->step);
+}
+
+/* The kernel for all rows; `first`, one of the parameters, is the first row or tile of rows of a launch. */
+static void
+launch(Run *r, int kernel, const CiCudaRows *rows, int64_t *first, void **parameters)
+{
+    bool is_tiled = is_across(rows);
+    int64_t side = is_tiled ? TILE : 1, points = is_tiled ? TILE : THREADS, most = (rows->rows + side - 1) / side,
+            blocks = (rows->length + points - 1) / points;
+    for (*first = 0; *first < most && !r->result; *first += MAX_ROWS) {
+        int64_t left = most - *first;
+        r->result = r->stay->driver->launch(r->kernels[kernel + (is_tiled ? ACROSS : 0)], (unsigned)blocks,
+                                            (unsigned)(left < MAX_ROWS ? left : MAX_ROWS), 1, THREADS, 1, 1, 0,
+                                            r->queue->stream, parameters, NULL);
+    }
 }
 
 static void
@@ -124,80 +154,172 @@ load_kernels(Run *r)
 static void
 pack_rows(Run *r, const void *x)
 {
-    for (int64_t first = 0; first < r->from.rows; first += MAX_ROWS) {
-        void *parameters[] = {&x, &r->in, &r->from, &first};
-        launch(r, r->kernels[0], &r->from, first, parameters);
-    }
+    int64_t first;
+    void *parameters[] = {&x, &r->in, &r->from, &first};
+    launch(r, PACK, &r->from, &first, parameters);
 }
 
 static void
-scale_rows(Run *r, void *y)
+scale_rows(Run *r, void *y, const CiCudaRows *to)
 {
+    int64_t first;
     float single = (float)r->t.scale;
     void *factor = r->is_double ? (void *)&r->t.scale : (void *)&single;
-    for (int64_t first = 0; first < r->to.rows; first += MAX_ROWS) {
-        void *parameters[] = {&r->out, &y, &r->to, factor, &first};
-        launch(r, r->kernels[1], &r->to, first, parameters);
-    }
+    void *parameters[] = {&r->out, &y, (void *)(uintptr_t)to, factor, &first};
+    launch(r, SCALE, to, &first, parameters);
 }
 
-/* True if cuFFT may access the rows at `data`: they are contiguous, and aligned as it requires. */
-static bool
-is_packed(const CiCudaRows *rows, const void *data)
+/* ---- layouts ---- */
+
+/* The axes beside the transformed one, where neighbours with equally distant rows are one: outer ones, for which there is a
+ * call for each position, and the innermost, whose rows one call transforms. */
+typedef struct Axes {
+    int64_t sizes[CI_MAX_RANK + 1], in[CI_MAX_RANK + 1], out[CI_MAX_RANK + 1];
+    int last;
+} Axes;
+
+static Axes
+join_axes(const CiCudaRows *in, const CiCudaRows *out)
 {
-    int64_t expected = rows->length;
-    for (int k = rows->rank - 1; k >= 0; k--) {
-        if (rows->sizes[k] != 1 && rows->strides[k] != expected)
-            return false;
-        expected *= rows->sizes[k];
+    Axes a = {.sizes = {1}, .in = {in->length}, .out = {out->length}};
+    for (int k = 0; k < in->rank; k++) {
+        int64_t size = in->sizes[k];
+        if (size == 1)
+            continue;
+        bool is_one = a.sizes[a.last] == 1 || (a.in[a.last] == size * in->strides[k] && a.out[a.last] == size * out->strides[k]);
+        a.last += !is_one;
+        a.sizes[a.last] = is_one ? a.sizes[a.last] * size : size;
+        a.in[a.last] = in->strides[k];
+        a.out[a.last] = out->strides[k];
     }
-    return (rows->step == 1 || rows->length == 1) && (uintptr_t)data % 16 == 0;
+    return a;
+}
+
+/* The rows in contiguous memory, one after another. */
+static CiCudaRows
+packed(const CiCudaRows *rows)
+{
+    CiCudaRows made = *rows;
+    int64_t stride = made.length;
+    made.step = 1;
+    for (int k = made.rank - 1; k >= 0; k--) {
+        made.strides[k] = stride;
+        stride *= made.sizes[k];
+    }
+    return made;
+}
+
+/* True if there are no gaps between the elements. */
+static bool
+is_dense(const CiCudaRows *rows)
+{
+    int64_t last = (rows->length - 1) * rows->step;
+    for (int k = 0; k < rows->rank; k++)
+        last += (rows->sizes[k] - 1) * rows->strides[k];
+    return last == rows->rows * rows->length - 1;
+}
+
+static bool
+fits(int64_t stride)
+{
+    return stride > 0 && stride <= INT32_MAX;
+}
+
+/* True if cuFFT may access its rows, in few calls: they are aligned as it requires. */
+static bool
+is_direct(const Run *r)
+{
+    Axes a = join_axes(&r->takes, &r->gives);
+    int64_t calls = 1;
+    bool is_aligned = (r->packs || r->in % ALIGNMENT == 0) && (r->stores || r->out % ALIGNMENT == 0);
+    for (int k = 0; k < a.last; k++) {
+        calls *= a.sizes[k];
+        is_aligned = is_aligned && a.in[k] * in_bytes(r) % ALIGNMENT == 0 && a.out[k] * out_bytes(r) % ALIGNMENT == 0;
+    }
+    return is_aligned && calls <= MAX_CALLS && fits(r->takes.step) && fits(r->gives.step) && fits(a.in[a.last]) &&
+           fits(a.out[a.last]);
 }
 
 /* A transform to real numbers overwrites its operand. */
-static bool
-needs_packing(const Run *r, const void *x)
+static void
+choose_layouts(Run *r)
 {
     bool is_widened = r->t.is_real && r->t.type != CI_CUFFT_real_to_complex;
-    return is_widened || r->t.type == CI_CUFFT_complex_to_real || !is_packed(&r->from, x);
+    r->packs = is_widened || r->t.type == CI_CUFFT_complex_to_real;
+    r->stores = r->t.scale != 1 && !is_dense(&r->to);
+    r->takes = r->packs ? packed(&r->from) : r->from;
+    r->gives = r->stores ? packed(&r->to) : r->to;
+    if (!is_direct(r)) {
+        r->packs = true;
+        r->takes = packed(&r->from);
+    }
+    if (!is_direct(r)) {
+        r->stores = true;
+        r->gives = packed(&r->to);
+    }
 }
 
-static int32_t
-run_in_memory(Run *r, const CiExternCall *call, bool packs, bool stores)
+/* ---- running ---- */
+
+/* One call of cuFFT, for the position `call` along the outer axes. */
+static bool
+transform_part(Run *r, const Axes *a, int64_t call)
 {
+    int64_t from = 0, to = 0;
+    for (int k = a->last - 1; k >= 0; k--) {
+        from += call % a->sizes[k] * a->in[k];
+        to += call % a->sizes[k] * a->out[k];
+        call /= a->sizes[k];
+    }
     CiCufftWork work = {.type = r->t.type,
                         .direction = r->t.direction,
                         .is_double = r->is_double,
                         .n = r->t.n,
-                        .rows = r->from.rows,
-                        .in = r->in,
-                        .out = r->out};
-    if (packs)
+                        .rows = a->sizes[a->last],
+                        .in_step = r->takes.step,
+                        .in_row = a->in[a->last],
+                        .out_step = r->gives.step,
+                        .out_row = a->out[a->last],
+                        .in = r->in + (CUdeviceptr)(from * in_bytes(r)),
+                        .out = r->out + (CUdeviceptr)(to * out_bytes(r))};
+    return ci_cufft_transform(r->stay->state, &work, r->queue->stream);
+}
+
+static int32_t
+run_in_memory(Run *r, const CiExternCall *call)
+{
+    Axes a = join_axes(&r->takes, &r->gives);
+    int64_t calls = 1;
+    if (r->packs)
         pack_rows(r, call->operands[0]);
-    bool is_done = !r->result && ci_cufft_transform(r->stay->state, &work, r->queue->stream);
-    if (stores)
-        scale_rows(r, call->result);
+    bool is_done = !r->result;
+    for (int k = 0; k < a.last; k++)
+        calls *= a.sizes[k];
+    for (int64_t k = 0; is_done && k < calls; k++)
+        is_done = transform_part(r, &a, k);
+    CiCudaRows all = {.rows = 1, .length = r->to.rows * r->to.length, .step = 1};
+    if (r->stores || r->t.scale != 1)
+        scale_rows(r, call->result, r->stores ? &r->to : &all);
     return is_done || r->result ? CI_OK : CI_ERR_DEVICE;
 }
 
 static int32_t
 run(Run *r, const CiExternCall *call)
 {
-    size_t complex = r->is_double ? 16 : 8;
-    bool packs = needs_packing(r, call->operands[0]),
-         stores = r->t.scale != 1 || !is_packed(&r->to, call->result);
-    size_t in = ((size_t)(r->from.rows * r->from.length) * complex + 255) / 256 * 256,
-           out = stores ? (size_t)(r->to.rows * r->to.length) * complex : 0;
+    r->in = (CUdeviceptr)(uintptr_t)call->operands[0];
+    r->out = (CUdeviceptr)(uintptr_t)call->result;
+    choose_layouts(r);
+    size_t in = r->packs ? ((size_t)(r->from.rows * r->from.length * in_bytes(r)) + 255) / 256 * 256 : 0,
+           out = r->stores ? (size_t)(r->to.rows * r->to.length * out_bytes(r)) : 0;
     CUdeviceptr block = 0;
-    int32_t status = packs || stores ? load_kernels(r) : CI_OK;
-    in = packs ? in : 0;
+    int32_t status = r->packs || r->stores || r->t.scale != 1 ? load_kernels(r) : CI_OK;
     if (!status && in + out)
         r->result = ci_cuda_block_take(r->stay, in + out, r->queue->stream, &block);
     if (status || r->result)
         return status;
-    r->in = packs ? block : (CUdeviceptr)(uintptr_t)call->operands[0];
-    r->out = stores ? block + in : (CUdeviceptr)(uintptr_t)call->result;
-    status = run_in_memory(r, call, packs, stores);
+    r->in = r->packs ? block : r->in;
+    r->out = r->stores ? block + in : r->out;
+    status = run_in_memory(r, call);
     if (block)
         (void)ci_cuda_block_give(r->stay, block, in + out, r->queue->stream);
     return status;

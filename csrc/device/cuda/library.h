@@ -90,7 +90,8 @@ const char *ci_cuda_number(CiDtype dtype);
 /* A library of CUDA's by its names, the newest first: one that is loaded, in the folder that a
  * variable of the environment names, or the loader's; NULL: there is none. */
 void *ci_cuda_open_library(const char *const *names, size_t count, const char *environment);
-/* cufft.c. A transform of contiguous rows of n points; false if it could not be issued. */
+/* cufft.c. A transform of rows of n points; false if it could not be issued. in_step, in_row: elements between the points of
+ * a row, and between rows. */
 typedef struct CiCufft CiCufft;
 typedef enum CiCufftType {
     CI_CUFFT_complex = 0x29,
@@ -101,6 +102,7 @@ typedef struct CiCufftWork {
     int type, direction; /* -1: forward, 1: backward */
     bool is_double;
     int64_t n, rows;
+    int64_t in_step, in_row, out_step, out_row;
     CUdeviceptr in, out;
 } CiCufftWork;
 bool ci_cufft_is_there(void);

@@ -1,12 +1,16 @@
 /* Scatter with duplicate indices, as an external call of the compiler: `scatter(base, index,
- * values)` with the operation, or `place`, as key. There are two ways, both with reproducible results:
+ * values)` with the operation, or `place`, as key. There are three ways, all with reproducible results:
  *
  * Few targets: each warp combines a contiguous chunk of the points in its own copy of the targets, in
  * shared memory (privatization). Of 32 points those with the same target are combined in order. The
  * copies of a block, and then those of all blocks, are combined in order, too. The number of chunks
  * depends on sizes alone.
  *
- * Many targets: positions are sorted by their target element with a stable sort. Warps then reduce the
+ * Sums of floats at more targets: each target has a superaccumulator of integers, to which values are added by atomic
+ * operations. Sums are exact and rounded once, so their order does not matter. The accumulators must fit in the second
+ * cache, and be few beside the points.
+ *
+ * Otherwise positions are sorted by their target element with a stable sort. Warps then reduce the
  * runs of equal targets; `place` stores the last value of each run. */
 #include "device/cuda/library.h"
 #include "kernels/cuda/texts.h"
@@ -21,12 +25,34 @@ enum {
     MAX_CHUNKS = 4096,
     LEAST_CHUNK = 1024, /* points */
     MANY_POINTS = 16,   /* of each target: then the copies cost less than they save */
-    TARGETS = 32        /* that a block of kmerge combines */
+    MANY_COPIES = 4,    /* in a block: with fewer, accumulators are faster */
+    TARGETS = 32,       /* that a block of kmerge combines */
+    SUM_BYTES = 1 << 26, /* of all accumulators, */
+    POINT_BYTES = 64    /* and for each point: sorting moves more */
 };
 
 enum { COPY, RUNS, COPIES, MERGE };
 static const char *const names[] = {"kcopy", "kruns", "kcopies", "kmerge"};
 static const CiCudaText kernels = {ci_cuda_scatter_text, names, 4, false};
+
+enum { CLEAR, ADD, ROUND };
+static const char *const sum_names[] = {"kclear", "kadd", "kround"};
+static const CiCudaText sum_kernels = {ci_cuda_sums_text, sum_names, 3, false};
+
+/* Accumulators of a type: how many numbers each one has, and the number of points that cannot overflow them. */
+typedef struct Sums {
+    CiDtype dtype;
+    int limbs;
+    int64_t max_points;
+    const char *beginning;
+} Sums;
+
+static const Sums sums[] = {
+    {CI_DTYPE_f32, 16, 1 << 23,
+     "typedef float T;\ntypedef unsigned U;\n#define FRACTION 23\n#define PARTS 1\n#define PART_BITS 24\n#define LEAST -149\n"},
+    {CI_DTYPE_f64, 130, 1 << 20,
+     "typedef double T;\ntypedef unsigned long long U;\n#define FRACTION 52\n#define PARTS 2\n#define PART_BITS 27\n#define LEAST -1074\n"},
+};
 
 /* The operation on numbers and its identity. by_bits: for integers use the unsigned operation,
  * which may overflow. */
@@ -127,11 +153,12 @@ sum_bytes(CiDtype dtype)
     return dtype == CI_DTYPE_f32 ? 4 : 8;
 }
 
+/* True if a block has at least as many copies of the targets. */
 static bool
-has_few_targets(const CiExternCall *call, int64_t targets, int64_t points)
+has_few_targets(const CiExternCall *call, int64_t targets, int64_t points, int copies)
 {
     return strcmp(call->ext->key, "place") != 0 && points / MANY_POINTS >= targets &&
-           targets * sum_bytes(call->dtypes[3]) <= COPY_BYTES;
+           targets * copies * sum_bytes(call->dtypes[3]) <= COPY_BYTES;
 }
 
 static int32_t
@@ -161,13 +188,58 @@ combine_copies(CiCudaSort *s, const CiExternCall *call, int64_t elements)
     return CI_OK;
 }
 
-/* ---- many targets ---- */
+/* ---- exact sums ---- */
+
+/* The accumulators that the call adds in; NULL: it adds in none. */
+static const Sums *
+find_sums(const CiExternCall *call, int64_t targets, int64_t points)
+{
+    for (size_t k = 0; k < sizeof sums / sizeof *sums; k++) {
+        int64_t bytes = targets * (sums[k].limbs + 1) * 8;
+        if (sums[k].dtype == call->dtypes[3] && !strcmp(call->ext->key, "add") && points < sums[k].max_points &&
+            bytes <= SUM_BYTES && bytes / POINT_BYTES <= points)
+            return &sums[k];
+    }
+    return NULL;
+}
+
+static int64_t
+blocks_of(int64_t threads)
+{
+    return (threads + THREADS - 1) / THREADS;
+}
 
 static int32_t
-add_runs(CiCudaSort *s, const CiExternCall *call)
+add_exactly(CiCudaSort *s, const CiExternCall *call, const Sums *of, int64_t targets)
+{
+    const CUfunction *functions;
+    void *base = call->operands[0], *where = call->operands[1], *v = call->operands[2], *y = call->result;
+    int64_t points = s->from.length, limbs = targets * (of->limbs + 1);
+    int32_t status = ci_cuda_load_text(s->queue, s->stay.state, &sum_kernels, (int)of->dtype, of->beginning, &functions);
+    if (status)
+        return status;
+    s->bytes = (size_t)limbs * 8;
+    if (ci_cuda_block_take(&s->stay, s->bytes, s->queue->stream, &s->block)) {
+        s->block = 0;
+        return CI_ERR_MEMORY;
+    }
+    void *clear[] = {&s->block, &limbs}, *add[] = {&where, &v, &s->block, &points, &targets},
+         *round[] = {&base, &s->block, &y, &targets};
+    ci_cuda_sort_launch(s, functions[CLEAR], blocks_of(limbs), 1, THREADS, 0, clear);
+    ci_cuda_sort_launch(s, functions[ADD], blocks_of(points), 1, THREADS, 0, add);
+    ci_cuda_sort_launch(s, functions[ROUND], blocks_of(targets), 1, THREADS, 0, round);
+    return CI_OK;
+}
+
+/* ---- by a sort ---- */
+
+static int32_t
+add_sorted(CiCudaSort *s, const CiExternCall *call)
 {
     const CUfunction *functions;
     int32_t status = load_kernels(s, call, &functions);
+    if (!status && s->from.length)
+        status = ci_cuda_sort(s, call->operands[1], CI_DTYPE_u32, false);
     if (status)
         return status;
     void *base = call->operands[0], *v = call->operands[2], *y = call->result;
@@ -196,12 +268,12 @@ ci_cuda_run_scatter(const CiQueue *queue, const CiExternCall *call)
     int32_t status = ci_cuda_enter(&s.stay, queue);
     if (status)
         return status;
-    bool is_few = has_few_targets(call, elements, s.from.length);
-    if (is_few)
+    const Sums *exact = find_sums(call, elements, s.from.length);
+    if (has_few_targets(call, elements, s.from.length, exact ? MANY_COPIES : 1))
         status = combine_copies(&s, call, elements);
-    else if (s.from.length)
-        status = ci_cuda_sort(&s, call->operands[1], CI_DTYPE_u32, false);
-    if (!status && !is_few)
-        status = add_runs(&s, call);
+    else if (exact)
+        status = add_exactly(&s, call, exact, elements);
+    else
+        status = add_sorted(&s, call);
     return ci_cuda_sort_finish(&s, status);
 }

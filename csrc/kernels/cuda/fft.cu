@@ -43,3 +43,35 @@ kscale(const B *x, B *y, const Rows r, const S factor, const L first)
     if (i < r.length)
         y[start(r, row) + i*r.step] = scale(x[row*r.length + i], factor);
 }
+
+/* kpack_across and kscale_across are kpack and kscale for rows whose points are strided, in tiles of 32 rows by 32 points: a warp
+ * accesses contiguous elements on both sides. */
+extern "C" __global__ void __launch_bounds__(256)
+kpack_across(const T *x, A *y, const Rows r, const L first)
+{
+    __shared__ A tile[32][33];
+    const int lane = (int)threadIdx.x % 32, w = (int)threadIdx.x/32;
+    const L row = (first + blockIdx.y)*32, i = blockIdx.x*32LL, from = start(r, row + lane);
+    for (int k = w; k < 32; k += 8)
+        if (row + lane < r.rows && i + k < r.length)
+            tile[k][lane] = enter(x[from + (i + k)*r.step]);
+    __syncthreads();
+    for (int k = w; k < 32; k += 8)
+        if (row + k < r.rows && i + lane < r.length)
+            y[(row + k)*r.length + i + lane] = tile[lane][k];
+}
+
+extern "C" __global__ void __launch_bounds__(256)
+kscale_across(const B *x, B *y, const Rows r, const S factor, const L first)
+{
+    __shared__ B tile[32][33];
+    const int lane = (int)threadIdx.x % 32, w = (int)threadIdx.x/32;
+    const L row = (first + blockIdx.y)*32, i = blockIdx.x*32LL, to = start(r, row + lane);
+    for (int k = w; k < 32; k += 8)
+        if (row + k < r.rows && i + lane < r.length)
+            tile[k][lane] = x[(row + k)*r.length + i + lane];
+    __syncthreads();
+    for (int k = w; k < 32; k += 8)
+        if (row + lane < r.rows && i + k < r.length)
+            y[to + (i + k)*r.step] = scale(tile[lane][k], factor);
+}

@@ -12,5 +12,6 @@ extern const char ci_cuda_search_text[];
 extern const char ci_cuda_slide_text[];
 extern const char ci_cuda_sort_text[];
 extern const char ci_cuda_sort_rows_text[];
+extern const char ci_cuda_sums_text[];
 
 #endif

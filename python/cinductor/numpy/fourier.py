@@ -1,5 +1,6 @@
-"""Fourier transforms: library calls of numpy.fft. The shapes of results are expressions of those of
-the operands, so that sizes may vary."""
+"""Fourier transforms: library calls of numpy.fft, each along one axis. Transforms along several axes are one call for each
+axis, in NumPy's order, so that a device needs no more. The shapes of results are expressions of those of the operands, so
+that sizes may vary."""
 
 from __future__ import annotations
 
@@ -25,19 +26,19 @@ from .surface import (
     whole,
 )
 
-HALVES = frozenset({"rfft", "ihfft", "rfft2", "rfftn"})  # results have n // 2 + 1 elements along the last axis
-DOUBLES = frozenset({"irfft", "hfft", "irfft2", "irfftn"})  # results have 2 * (n - 1) elements, unless n is given
+HALVES = frozenset({"rfft", "ihfft"})  # results have n // 2 + 1 elements along the axis
+DOUBLES = frozenset({"irfft", "hfft"})  # results have 2 * (n - 1) elements, unless n is given
 
 
-def result_dtype(f: Any, dtype: np.dtype, ndim: int) -> np.dtype:
+def result_dtype(f: Any, dtype: np.dtype) -> np.dtype:
     """The dtype of a transform, found by calling NumPy on a small array."""
-    made = f(np.zeros((2,) * ndim, dtype)).dtype
+    made = f(np.zeros(2, dtype)).dtype
     refuse(not has_dtype(made), f"dtype {made}")
     return made  # type: ignore[no-any-return]
 
 
 def made_size(name: str, given: Any, n: Any) -> Any:
-    """The size of a result's last transformed axis; n: the requested one, or None."""
+    """The size of a result's transformed axis; n: the requested one, or None."""
     if name in DOUBLES:
         return 2 * (given - 1) if n is None else n
     n = given if n is None else n
@@ -51,43 +52,49 @@ def require_elements(t: Any, name: str, given: Any, n: Any) -> None:
         require(t, usually_positive(t, least) if n is None else n > 0, "a transform of nothing")
 
 
+def transform(t: Any, name: str, a: Any, n: Any = None, axis: Any = -1, norm: Any = None) -> Any:
+    """Transform along one axis."""
+    f = getattr(np.fft, name)
+    x = laid_out(t, array(t, a))
+    axis = normal_axis(axis, x.ndim)
+    given = x.shape[axis]
+    n = None if n is None else whole(n)
+    if (type(n) is int and n < 1) or norm not in (None, "backward", "ortho", "forward"):
+        raise ValueError("n or norm")
+    require_elements(t, name, given, n)
+    size = made_size(name, given, n)
+    shape = (*x.shape[:axis], size, *x.shape[axis + 1 :])
+    varies = type(n) is Traced
+    is_whole = type(n) is int and type(given) is int and n == (2 * (given - 1) if name in DOUBLES else given)
+    fixed = None if varies or is_whole else n
+
+    def call(values: Any, *rest: Any) -> None:
+        *length, result = rest
+        made = f(values, int(length[0]) if length else fixed, axis, norm, out=result)
+        if made is not result:  # some functions ignore out=
+            result[...] = made
+
+    xs = [x, cast(t, t.lift(n), INT64)] if varies else [x]
+    key = f"{varies} {fixed} {axis} {norm}"
+    return library(t, varies)(f"fft_{name}", key, call, xs, shape, result_dtype(f, x.dtype), elementwise=True)
+
+
 def one_axis(name: str) -> None:
     """Register a transform along one axis."""
-    f = getattr(np.fft, name)
 
     def handler(
         t: Any, a: Any, n: Any = None, axis: Any = -1, norm: Any = None, out: Any = None
     ) -> Any:
-        x = laid_out(t, array(t, a))
-        axis = normal_axis(axis, x.ndim)
-        n = None if n is None else whole(n)
-        if (type(n) is int and n < 1) or norm not in (None, "backward", "ortho", "forward"):
-            raise ValueError("n or norm")
-        require_elements(t, name, x.shape[axis], n)
-        size = made_size(name, x.shape[axis], n)
-        shape = (*x.shape[:axis], size, *x.shape[axis + 1 :])
-        varies = type(n) is Traced
-        fixed = None if varies else n
+        return into(t, out, transform(t, name, a, n, axis, norm))
 
-        def call(values: Any, *rest: Any) -> None:
-            *length, result = rest
-            made = f(values, int(length[0]) if length else fixed, axis, norm, out=result)
-            if made is not result:  # some functions ignore out=
-                result[...] = made
-
-        xs = [x, cast(t, t.lift(n), INT64)] if varies else [x]
-        key = f"{varies} {fixed} {axis} {norm}"
-        dtype = result_dtype(f, x.dtype, 1)
-        made = library(t, varies)(f"fft_{name}", key, call, xs, shape, dtype, elementwise=True)
-        return into(t, out, made)
-
-    function(f)(handler)
+    function(getattr(np.fft, name))(handler)
 
 
 def several_axes(name: str) -> None:
-    """Register a transform along several axes."""
-    f = getattr(np.fft, name)
-    is_plane = name.endswith("2")
+    """Register a transform along several axes: of the last axis first, or last if its result is real."""
+    base = name[:-1]
+    is_plane, is_inverse = name.endswith("2"), base in DOUBLES
+    others = "ifft" if is_inverse or base == "ifft" else "fft"
 
     def handler(
         t: Any,
@@ -104,23 +111,13 @@ def several_axes(name: str) -> None:
         refuse(len(set(along)) != len(along) or not along, "axes that repeat")
         if wanted is not None and len(wanted) != len(along):
             raise ValueError("Shape and axes have different lengths.")
-        shape = list(x.shape)
-        for k, axis in enumerate(along):
-            n = None if wanted is None or wanted[k] == -1 else wanted[k]
-            last = k == len(along) - 1
-            require_elements(t, name if last else "fft", x.shape[axis], n)
-            shape[axis] = made_size(name, x.shape[axis], n) if last else (n or x.shape[axis])
+        asked = [None] * len(along) if wanted is None else [x.shape[k] if n == -1 else n for n, k in zip(wanted, along, strict=True)]
+        steps = list(zip([others] * (len(along) - 1) + [base], asked, along, strict=True))
+        for step, n, axis in steps if is_inverse else reversed(steps):
+            x = transform(t, step, x, n, axis, norm)
+        return into(t, out, x)
 
-        def call(values: Any, result: Any) -> None:
-            made = f(values, wanted, axes, norm, out=result)
-            if made is not result:
-                result[...] = made
-
-        dtype = result_dtype(f, x.dtype, 2)
-        made = t.extern(f"fft_{name}", f"{wanted} {axes} {norm}", call, [x], shape, dtype, elementwise=True)
-        return into(t, out, made)
-
-    function(f)(handler)
+    function(getattr(np.fft, name))(handler)
 
 
 for _name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft"):
