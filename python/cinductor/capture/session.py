@@ -25,7 +25,7 @@ from ..calls.job import Job, capturing
 from ..config import user_backend
 from ..errors import ERRORS, ConstraintViolation
 from ..extensions import HEURISTICS, heuristics
-from .assumptions import REPLANS, Assumptions, text_of
+from .assumptions import REPLANS, Assumptions, text_of, why_failed
 from .call_state import Stage, is_of_ours, limit
 from .calls import builtins as builtins  # registers the table of calls
 from .entry import arguments_of, call, finish, place_of_function
@@ -35,7 +35,6 @@ from .pieces import driver
 
 TOLD: set[str] = set()  # the reason of the warning that there is no C compiler
 MAX_WORDS = 600  # characters of a compiler message
-BEYOND = "the data are beyond what the program was compiled for: a length, or an int, is too large for it"
 MAX_LEARNING = 8  # captures of one function that may record something for the next one
 # Code whose lines are not the user's. NumPy's own functions are traced into.
 LIBRARIES = (user_frame.PACKAGE, os.path.dirname(np.__file__) + os.sep)
@@ -198,15 +197,9 @@ def say_limit(job: Job, why: str) -> None:
     job.warn_once("capture_limit", f"{job.title} runs on in NumPy: {why}")
 
 
-def is_symbols(why: str) -> bool:
-    """True if the text names a symbol, which the user's code does not have: "u8 is out of range"."""
-    name, _, rest = why.partition(" ")
-    return name[:1] == "u" and name[1:].isdecimal() and rest == "is out of range"
-
-
 def answer(job: Job, bound: Any, args: Any, kwargs: Any, why: str) -> Any:
     """A check failed before anything happened: NumPy runs the call, and those of its kind, unless a program was made for them."""
-    job.why = f"a check failed: {why if not is_symbols(why) else BEYOND}"
+    job.why = why_failed(why)
     if job.last.specialization is None:
         job.leave_to_numpy(bound, job.why)
     return job.run_eager(args, kwargs)
