@@ -214,9 +214,22 @@ add_call(CiStripper *s, const CiStmt *let)
 
 /* ---- where there are no lanes ---- */
 
+/* The operation that calls the C library's function, if NumPy's loop calls it for each element; else none. */
+static CiOp
+by_library(const CiStmt *let)
+{
+    bool is_hypot = let->op == CI_OP_numpy_hypot && let->type.dtype != CI_DTYPE_f16;
+    return is_hypot ? CI_OP_scalar_hypot : CI_OP_none;
+}
+
 static void
 call_for_one(CiStripper *s, CiStmt *let)
 {
+    if (by_library(let) != CI_OP_none) {
+        let->op = by_library(let);
+        ci_build_move(&s->b, let);
+        return;
+    }
     const CiExpr *zero = number(s, 0);
     CiAccess in[2];
     for (int a = 0; a < let->nargs; a++) {

@@ -453,3 +453,24 @@ def test_is_pythons(fn, setting):
     if fn is of_the_callers:
         for x in X:
             agree(compiled, fn, (x, [1, 2]))
+
+
+def test_a_stack_of_many_items_is_captured_whole():
+    """In 200 x 200 elements the stack has over 60,000 pairs; a call that fails a check runs in NumPy each time."""
+    image = np.ones((200, 200), int)
+    report = cinductor.explain(cinductor.compile(flood_fill), image, 100, 100)
+    assert "compiled whole" in str(report)
+    same(report.result, flood_fill(image, 100, 100))
+
+
+def until(n, x):
+    stack = [1]
+    while len(stack) < n:
+        stack.append(int(x[len(stack) % 40] > 0.5))
+    return len(stack), stack[-1]
+
+
+def test_a_list_beyond_its_capacity_is_pythons_and_the_reason_names_no_symbol():
+    report = cinductor.explain(cinductor.compile(until), 1_200_000, X[0])
+    assert report.result == until(1_200_000, X[0])
+    assert "a check failed: the data are beyond what the program was compiled for" in str(report)

@@ -51,3 +51,11 @@ def text_of(failure: BaseException) -> str:
         return f"{INSTEAD['regions']}: {failure.args[0]}"
     where = "{}:{}: ".format(*failure.place) if failure.place else ""  # type: ignore[attr-defined]
     return f"{where}{INSTEAD[failure.assumption]}: {failure.args[0]}"  # type: ignore[attr-defined]
+
+
+def why_failed(check: str) -> str:
+    """The reason why NumPy runs a call that failed a check. The user's code has no name for a symbol ("u8 is out of range")."""
+    name, _, rest = check.partition(" ")
+    is_symbol = name[:1] == "u" and name[1:].isdecimal() and rest == "is out of range"
+    beyond = "the data are beyond what the program was compiled for: a length, or an int, is too large for it"
+    return f"a check failed: {beyond if is_symbol else check}"

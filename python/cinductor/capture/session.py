@@ -25,7 +25,7 @@ from ..calls.job import Job, capturing
 from ..config import user_backend
 from ..errors import ERRORS, ConstraintViolation
 from ..extensions import HEURISTICS, heuristics
-from .assumptions import REPLANS, Assumptions, text_of
+from .assumptions import REPLANS, Assumptions, text_of, why_failed
 from .call_state import Stage, is_of_ours, limit
 from .calls import builtins as builtins  # registers the table of calls
 from .entry import arguments_of, call, finish, place_of_function
@@ -199,7 +199,7 @@ def say_limit(job: Job, why: str) -> None:
 
 def answer(job: Job, bound: Any, args: Any, kwargs: Any, why: str) -> Any:
     """A check failed before anything happened: NumPy runs the call, and those of its kind, unless a program was made for them."""
-    job.why = f"a check failed: {why}"
+    job.why = why_failed(why)
     if job.last.specialization is None:
         job.leave_to_numpy(bound, job.why)
     return job.run_eager(args, kwargs)

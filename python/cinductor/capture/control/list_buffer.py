@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from ..kinds import Hooks
 
 SPARE = 64  # capacity for items appended outside of the loop
-OPEN = 1 << 14  # capacity in a loop with an unknown number of iterations; for more, Python takes long anyway
+OPEN = 1 << 20  # capacity in a loop with an unknown number of iterations; what is not written needs no pages of memory
 MANY = 1 << 22
 MAX_HELD = 4096  # items of a list before; each of them is a node
 LOOKED_AT = "a list that a loop appends to is looked at"
