@@ -12,6 +12,9 @@ On a CUDA device the calls of a run are queued one after another. A run ends whe
 slower of host and device takes for a call. `large` models have products that keep the device busy; mlp8, resnet8, unet8 and so on are the
 models with eight times as many features and larger arguments.
 
+With --memory, a process of each pair of model and backend measures the peak memory of a training step in addition to the model and
+its arguments. On a host that is resident memory: malloc returns what is freed at once. On a CUDA device it is that of torch's allocator.
+
 On a machine that others use, --busy compares neighbours: single calls of the backends follow each other, in processor time, and the
 ratio of two backends is the median of the ratios of such neighbours.
 """
@@ -106,6 +109,13 @@ def calls(name: str, backend: str, device: str) -> dict[str, object]:
         "infer": torch.no_grad()(lambda: fast(*arguments)),
         "train": lambda: fast(*arguments).square().mean().backward(),
     }
+
+
+def many(name: str, torch):
+    """The arguments of a model of `scaled` whose activations take some hundred megabytes."""
+    made = {"unet8": lambda: torch.randn(16, 3, 128, 128), "resnet8": lambda: torch.randn(16, 3, 128, 128), "decoder8": lambda: torch.randint(0, 20, (16, 512)),
+            "encoder8": lambda: torch.randint(0, 20, (16, 512)), "mlp8": lambda: torch.randn(65536, 96)}  # fmt: skip
+    return [made[name]()]
 
 
 def register() -> None:
@@ -227,6 +237,36 @@ def first_calls(name: str, backend: str, device: str) -> dict[str, float]:
     return found
 
 
+def peak_memory(name: str, backend: str, device: str) -> dict[str, float]:
+    """Megabytes that a training step holds at most, in addition to the model and its arguments."""
+    import torch
+
+    register()
+    sys.path.insert(0, str(ROOT / "tests" / "torch"))
+    from models import MODELS as KNOWN
+
+    if backend != "eager":  # what it imports is no memory of a step
+        torch.compile(lambda x: x + 1, backend=backend)(torch.ones(2))
+    model = KNOWN[name.removesuffix(str(SCALE))][0](SCALE).to(device)
+    arguments = [x.to(device) for x in many(name, torch)]
+    fast = model if backend == "eager" else torch.compile(model, backend=backend)
+    is_cuda = torch.device(device).type == "cuda"
+    before = torch.cuda.memory_allocated() / 2**20 if is_cuda else resident("VmRSS")
+    for _ in range(WARM + 1):
+        model.zero_grad()
+        if is_cuda:
+            torch.cuda.reset_peak_memory_stats()
+        else:
+            Path("/proc/self/clear_refs").write_text("5")  # restarts the peak
+        fast(*arguments).square().mean().backward()
+    return {"train MB": (torch.cuda.max_memory_allocated() / 2**20 if is_cuda else resident("VmHWM")) - before}
+
+
+def resident(key: str) -> float:
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(key)) / 1024
+
+
 class Process:
     """This program in a process of its own, with these arguments. It prints JSON in its last line."""
 
@@ -254,6 +294,12 @@ class Process:
     def end(self) -> None:
         self.process.kill()
         self.process.wait()
+
+
+def memory_of(name: str, backends: list[str], device: str) -> dict[str, dict[str, float]]:
+    """Per backend the peak memory, one process after another. Freed memory goes back to the system at once."""
+    environment = {"MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TRIM_THRESHOLD_": "65536"}
+    return {b: Process("--peak", name, b, "--device", device, environment=environment).result() for b in backends}
 
 
 def compile_times(name: str, backend: str, device: str) -> dict[str, float]:
@@ -287,6 +333,7 @@ def table(run: dict) -> str:
     for title, kinds in (
         ("Microseconds of a call", ("infer us", "train us")),
         ("Seconds of the first call", ("infer first s", "train first s", "warm infer first s", "warm train first s")),
+        ("Peak memory of a training step, megabytes", ("train MB",)),
         ("Seconds of it in cinductor itself", ("infer own s", "train own s", "warm infer own s", "warm train own s")),
     ):
         columns = [(kind, b) for kind in kinds for b in run["backends"] if any(kind in row.get(b, {}) for row in run["models"].values())]
@@ -358,13 +405,15 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=0, help="processes that compile at the same time, before anything is timed")
     parser.add_argument("--busy", action="store_true", help="processor time, and ratios of neighbouring calls")
     parser.add_argument("--first", nargs=2, help=argparse.SUPPRESS)
+    parser.add_argument("--memory", action="store_true", help="instead of times the peak memory of training steps")
+    parser.add_argument("--peak", nargs=2, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.calls:
         measure = in_pairs if given.busy else in_turns
         print(json.dumps(measure(given.calls[0], given.calls[1].split(","), given.device, given.rounds)))
         return
-    if given.first:
-        print(json.dumps(first_calls(*given.first, given.device)))
+    if given.first or given.peak:
+        print(json.dumps(first_calls(*given.first, given.device) if given.first else peak_memory(*given.peak, given.device)))
         return
     path, until = given.out / "torch.json", time.monotonic() + given.seconds
     given.out.mkdir(parents=True, exist_ok=True)
@@ -381,7 +430,10 @@ def main() -> None:
             for process in prepared.values():
                 process.end()
             break
-        found = (prepared.get(name) or Process("--calls", name, *words).ready()).result()
+        if given.memory:
+            found = memory_of(name, run["backends"], given.device)
+        else:
+            found = (prepared.get(name) or Process("--calls", name, *words).ready()).result()
         if given.compile:
             for backend in run["backends"]:
                 found.setdefault(backend, {}).update(compile_times(name, backend, given.device))

@@ -154,7 +154,8 @@ why_not_same_memory(CiGraph *g, CiNode *a, CiNode *b)
     }
     if (ci_identity_is_unclaimed(right) && (ci_node_is_fresh(b) || b->op == CI_OP_const))
         return NULL;
-    if (!ci_node_is_fresh(b) || right->uses > 1 || right->flags & CI_IDENTITY_observed)
+    bool is_only_read = !(left->flags & (CI_IDENTITY_viewed | CI_IDENTITY_written)); /* before it is returned */
+    if (!ci_node_is_fresh(b) || right->flags & CI_IDENTITY_observed || (right->uses > 1 && !is_only_read))
         return "an observed value would share memory";
     return NULL;
 }

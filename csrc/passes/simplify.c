@@ -60,15 +60,33 @@ rule_cast_cast(CiGraph *g, CiNode *node)
 
 /* ---- copies ---- */
 
-/* A copy of a fresh value that only the copy reads: the value moves in. */
+/* Nothing in the graph writes its memory. */
+static bool
+is_only_returned(CiGraph *g, CiNode *node)
+{
+    return !(ci_node_info(g, node)->flags & (CI_IDENTITY_viewed | CI_IDENTITY_written));
+}
+
+static bool
+has_order_of(const CiNode *a, const CiNode *b)
+{
+    for (int k = 0; k < a->rank; k++)
+        if (a->order[k] != b->order[k])
+            return false;
+    return true;
+}
+
+/* A copy of a fresh value moves into its memory: if only the copy reads it, or if the copy is only returned, so that
+ * others read the same elements. */
 static CiNode *
 rule_copy_fresh(CiGraph *g, CiNode *node)
 {
     CiNode *source = node->args[0];
     const CiNodeInfo *info = ci_node_info(g, source);
-    if (!ci_node_is_fresh(source) || info->uses > 1 ||
-        info->flags & (CI_IDENTITY_observed | CI_IDENTITY_viewed))
+    if (!ci_node_is_fresh(source) || info->flags & CI_IDENTITY_observed)
         return NULL;
+    if (info->uses > 1 || info->flags & CI_IDENTITY_viewed) /* others read it: they need it as it is */
+        return is_only_returned(g, node) && has_order_of(node, source) ? source : NULL;
     source->order = node->order;
     return source;
 }

@@ -268,6 +268,10 @@ run_step(CiFrame *frame, const CiStep **at)
     case CI_STEP_free:
         ci_frame_give(frame, step->slot);
         break;
+    case CI_STEP_drop:
+        if (frame->call->drop)
+            frame->call->drop(frame->call->arg, step->slot);
+        break;
     case CI_STEP_wait:
         status = ci_frame_finish_copy(frame, step->slot);
         break;

@@ -15,6 +15,7 @@
 /* The lines with an effect at run time, and the jumps that implement blocks. Fields by kind:
  *
  *   alloc, alloc_result, reuse, free, copy: slot, other, value (bytes), number (of the result).
+ *   drop: slot (the input).
  *   part: slot, other, value (offset in bytes). leave: slot.
  *   swap, copies of all kinds: slot, other. wait: slot. launch, extern: number. join: number of the extern.
  *   check: slot, number (of the text).

@@ -49,6 +49,8 @@ typedef struct CiCall {
      * from the device. */
     int32_t (*take)(void *arg, size_t bytes, void **block);
     void (*give)(void *arg, void *block);
+    /* The program does not read this input again; NULL: the caller keeps all. */
+    void (*drop)(void *arg, int input);
     void *arg;
     int max_threads;
     void *const *streams; /* per device of the program; NULL, all or one: the device's own */

@@ -32,6 +32,8 @@ void ci_wrapper_plan_memory(CiWrapper *wrapper);
 /* Rewrites wrapper->lines with alloc, reuse and free lines around what uses each buffer.
  * needs: no such lines yet, regions nested.  keeps: the order of all other lines. */
 void ci_wrapper_place(CiWrapper *wrapper);
+/* drop.c: adds a line after the last use of each input.  needs: no lines of memory yet. */
+void ci_wrapper_drop_inputs(CiWrapper *wrapper);
 /* Turns frees and allocations into reuse lines (reuse.c), where no more is held at most for it. */
 void ci_wrapper_reuse(CiWrapper *wrapper);
 /* pool.c: allocations become parts of larger ones, where no more is held at most for it. */

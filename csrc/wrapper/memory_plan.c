@@ -75,6 +75,8 @@ has_pools(const CiWrapper *wrapper)
 void
 ci_wrapper_plan_memory(CiWrapper *wrapper)
 {
+    if (wrapper->options.drop_arguments && !ci_wrapper_records_all(wrapper))
+        ci_wrapper_drop_inputs(wrapper);
     ci_wrapper_place(wrapper);
     if (wrapper->options.reuse)
         ci_wrapper_reuse(wrapper);

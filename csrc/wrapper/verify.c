@@ -182,6 +182,16 @@ check_death(Verify *verify, const CiBuffer *buffer, CiLineKind kind)
 }
 
 static void
+check_drop(Verify *verify, const CiBuffer *buffer)
+{
+    if (buffer->kind != CI_BUFFER_input || buffer->is_written)
+        refuse(verify, "is dropped, but no input that is only read", buffer->name);
+    if (verify->open >= 0)
+        refuse(verify, "is dropped in a region", buffer->name);
+    verify->states[buffer->id] = STATE_freed;
+}
+
+static void
 check_takeover(Verify *verify, const CiLine *line)
 {
     CiSym *sym = verify->wrapper->kernels->loops->sym;
@@ -421,7 +431,9 @@ check_line(Verify *verify, const CiLine *line)
         ci_map_put(verify->defined, CI_KEY(line->symbol), (void *)line->symbol);
     if (row->other == CI_USE_last)
         check_death(verify, line->other, line->kind);
-    if (row->buffer == CI_USE_last)
+    if (line->kind == CI_LINE_drop)
+        check_drop(verify, line->buffer);
+    else if (row->buffer == CI_USE_last)
         check_death(verify, line->buffer, line->kind);
     if (row->buffer == CI_USE_defines)
         check_birth(verify, line);

@@ -67,6 +67,7 @@ open_call(CxTensorProgram *t)
     call->run.scalars = call->scalars;
     call->run.new_result = cx_tensor_new_result;
     call->run.put_tensor = cx_tensor_put;
+    call->run.drop = cx_tensor_drop;
     if (t->dlpack != DEVICE_HOST) {
         call->run.take = cx_tensor_take;
         call->run.give = cx_tensor_give;
@@ -383,7 +384,7 @@ run(CxTensorCall *call)
         PyErr_NoMemory();
     if (!PyErr_ExceptionMatches(cx_exception(state, "CheckFailed")))
         return -1;
-    if (call->program->host != NULL)
+    if (call->program->host != NULL || call->has_dropped)
         return -1;
     PyErr_Clear();
     return 0;
@@ -401,6 +402,7 @@ cx_tensor_program_call(PyObject *self, PyObject *const *args, size_t nargs, PyOb
     CxTensorCall *call = open_call(t);
     if (call == NULL)
         return NULL;
+    call->list = args[0];
     int ready = keep_arguments(call, args[0], 0, t->nargs) ? read_arguments(call) : 0;
     if (ready == 1)
         ready = check_sizes(call);

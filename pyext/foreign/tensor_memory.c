@@ -92,6 +92,30 @@ cx_tensor_put(void *arg, void *block, CxHandle tensor, void *data)
     return false;
 }
 
+/* Torch frees the memory at once, unless there is another reference. */
+void
+cx_tensor_drop(void *arg, int input)
+{
+    CxTensorCall *call = arg;
+    const CxTensorProgram *t = call->program;
+    bool is_released = call->run.released != NULL;
+
+    if (t->inputs[input].constant != NULL)
+        return;
+    if (is_released)
+        CX_TAKE(call->run.released);
+    call->has_dropped = true;
+    if (call->copies[input] != NULL)
+        t->torch->delete (call->copies[input]);
+    call->copies[input] = NULL;
+    int argument = t->inputs[input].argument;
+    if (argument < t->nargs && argument < PyList_GET_SIZE(call->list))
+        PyList_SetItem(call->list, argument, Py_NewRef(Py_None));
+    Py_CLEAR(call->objects[input]);
+    if (is_released)
+        CX_RELEASE(call->run.released);
+}
+
 void
 cx_tensor_memory_close(CxTensorCall *call)
 {

@@ -76,7 +76,9 @@ typedef struct CxTensorCall {
     const int64_t **sizes, **strides;
     CxHandle *copies; /* in the strides of the graph, or NULL */
     bool *differs, *is_read;
+    PyObject *list;    /* of the arguments, borrowed */
     bool is_wanted;    /* the program accepts the sizes */
+    bool has_dropped;  /* arguments: eager cannot run with them */
     CiSlot *scalars;   /* per input that is a number */
     int64_t *numbers;  /* per number of the returned values */
     CxHandle *buffers; /* per result buffer */
@@ -93,9 +95,10 @@ typedef struct CxTensorCall {
 /* tensor_call.c */
 PyObject *cx_tensor_program_call(PyObject *self, PyObject *const *args, size_t nargs, PyObject *names);
 
-/* tensor_memory.c: memory of a device between steps; as in CxRun. */
+/* tensor_memory.c: memory of a device between steps, and arguments that are not read again; as in CxRun. */
 int32_t cx_tensor_take(void *arg, size_t bytes, void **block);
 void cx_tensor_give(void *arg, void *block);
+void cx_tensor_drop(void *arg, int input);
 bool cx_tensor_put(void *arg, void *block, CxHandle tensor, void *data);
 void cx_tensor_memory_close(CxTensorCall *call);
 

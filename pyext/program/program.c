@@ -232,13 +232,13 @@ run_released(CxRun *run, CiCall *call)
     call->has_symbols = true;
     if (run->new_result == NULL)
         call->new_result = new_result_unlocked;
-    for (int k = 0; k < p->graph->ninputs; k++)
+    for (int k = 0; run->drop == NULL && k < p->graph->ninputs; k++)
         Py_XINCREF(run->input_objects[k]);
     CX_RELEASE(run->released);
     int32_t status = ci_program_run(p->program, call);
     if (run->released != NULL)
         CX_TAKE(run->released);
-    for (int k = 0; k < p->graph->ninputs; k++)
+    for (int k = 0; run->drop == NULL && k < p->graph->ninputs; k++)
         Py_XDECREF(run->input_objects[k]);
     return status;
 }
@@ -285,6 +285,7 @@ cx_program_run(CxRun *run)
                    .new_result = run->new_result ? run->new_result : new_result,
                    .take = run->take,
                    .give = run->give,
+                   .drop = run->drop,
                    .arg = run,
                    .message = message, .message_size = sizeof message,
                    .max_threads = (int)p->options.threads};

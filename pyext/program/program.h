@@ -82,6 +82,8 @@ typedef struct CxRun {
     /* Memory of the device between steps, by a caller that has its own; NULL: the device's. */
     int32_t (*take)(void *arg, size_t bytes, void **block);
     void (*give)(void *arg, void *block);
+    /* The program does not read this input again. Its caller has references to all; NULL: the run takes them. */
+    void (*drop)(void *arg, int input);
     /* Puts a tensor of torch in the place of memory that the run's caller has allocated; false: it cannot. */
     bool (*put_tensor)(void *arg, void *block, struct CxHandle *tensor, void *data);
     /* The stream of the program's one device, if the caller chooses it. */

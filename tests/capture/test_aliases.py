@@ -658,3 +658,52 @@ def test_an_operand_waits_while_a_later_one_writes_to_its_array(fn, take):
     for x in (np.arange(1.0, 9.0), np.arange(6.0, 14.0)):
         for _ in range(2):
             assert repr(compiled(x)) == repr(program(x))
+
+
+def copied_and_read(x):
+    y = x + 1
+    return y.copy(), y.sum()
+
+
+def copied_twice(x):
+    y = np.sin(x)
+    return y.copy(), y.copy(), y
+
+
+def copied_and_written(x):
+    y = x * 2
+    z = y.copy()
+    z[0] = 7.0
+    return z, y.sum(), y[1:] + 1
+
+
+def copied_and_written_through_a_view(x):
+    y = x * 2
+    z = y.copy()
+    z[1:][0] = 7.0
+    return z, y.max()
+
+
+def copied_in_another_order(x):
+    y = x.reshape(2, 3) + 1
+    return y.copy("F"), y.sum(0), y @ y.T
+
+
+def written_after_a_copy(x):
+    y = x * 2
+    z = y.copy()
+    y += 1
+    return z, y.sum()
+
+
+@pytest.mark.parametrize("fn", [copied_and_read, copied_twice, copied_and_written, copied_and_written_through_a_view, copied_in_another_order, written_after_a_copy])
+def test_a_copy_of_what_others_read_is_memory_of_its_own(fn):
+    x = np.arange(6.0)
+    compiled = cinductor.compile(fn)
+    for _ in range(2):
+        got, wanted = compiled(x.copy()), fn(x.copy())
+        for a, b in zip(got, wanted):
+            assert_same(a, b)
+            assert np.asarray(a).strides == np.asarray(b).strides
+        arrays = [a for a in got if isinstance(a, np.ndarray)]
+        assert not any(np.shares_memory(a, b) for k, a in enumerate(arrays) for b in arrays[:k])

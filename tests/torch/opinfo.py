@@ -1,6 +1,7 @@
 """Runs torch's own op database through the emitter: each op's samples, compiled and compared with eager.
 
-As a program: opinfo.py [--dtypes float32,int64] [--ops REGEX] [--samples N] [--shard K/N] [--backward] [--tagged] [--record FILE].
+As a program: opinfo.py [--dtypes float32,int64] [--ops REGEX] [--samples N] [--seed N] [--strided] [--shard K/N] [--backward] [--tagged]
+[--record FILE].
 It prints the number of pairs of an op and a dtype for each result, and the share of those compiled that are wholly in the core. With a record,
 a run that has ended early goes on where it stopped.
 """
@@ -12,6 +13,7 @@ import collections
 import functools
 import json
 import os
+import random
 import re
 import sys
 import traceback
@@ -21,6 +23,7 @@ from typing import Any
 import torch
 from functorch.compile import aot_function, nop
 from torch.testing._internal.common_methods_invocations import op_db
+from torch.testing._internal.common_utils import noncontiguous_like
 
 from cinductor.base.deferred_warnings import CinductorWarning
 from cinductor.torch import entry
@@ -61,7 +64,7 @@ def split(sample: Any) -> tuple[list[torch.Tensor], Any]:
 def called(function: Any, tensors: list[torch.Tensor], backward: bool) -> list[Any]:
     """The results with fresh copies of the tensors; with backward the gradients that eager has, too."""
     torch.manual_seed(1)
-    copies = [t.detach().clone().requires_grad_(t.requires_grad and backward) for t in tensors]
+    copies = [copy_of(t).requires_grad_(t.requires_grad and backward) for t in tensors]
     with torch.set_grad_enabled(backward):
         made = list(function(*copies))
     if backward:
@@ -72,11 +75,26 @@ def called(function: Any, tensors: list[torch.Tensor], backward: bool) -> list[A
     return made
 
 
-def check(op: Any, dtype: torch.dtype, most: int, backward: bool = False) -> collections.Counter:
+def copy_of(t: torch.Tensor) -> torch.Tensor:
+    """A copy of a tensor. If the tensor has gaps between its elements, so has the copy."""
+    values = t.detach()
+    is_strided = t.layout == torch.strided and not t.is_nested and not t.is_conj() and not t.is_neg()
+    return noncontiguous_like(values) if is_strided and values.numel() > 1 and has_gaps(values) else values.clone()
+
+
+def has_gaps(t: torch.Tensor) -> bool:
+    """True if memory between the first and the last element is none of the tensor's."""
+    return sum((n - 1) * s for n, s in zip(t.size(), t.stride(), strict=True)) >= t.numel()
+
+
+def check(op: Any, dtype: torch.dtype, most: int, backward: bool = False, seed: int | None = None, is_strided: bool = False) -> collections.Counter:
     """Counts of what became of an op's samples; raises AssertionError for a wrong result."""
     counts: collections.Counter = collections.Counter()
-    for sample in spread(list(op.sample_inputs("cpu", dtype, requires_grad=backward)), most):
-        tensors, arguments = split(sample)
+    samples = list(op.sample_inputs("cpu", dtype, requires_grad=backward))
+    chosen = spread(samples, most) if seed is None else random.Random(f"{seed} {op.formatted_name}").sample(samples, min(most, len(samples)))
+    for sample in chosen:
+        has_others = any(t.layout != torch.strided for t in split(sample)[0])
+        tensors, arguments = split(sample.noncontiguous() if is_strided and not has_others else sample)
         if not tensors:
             continue
 
@@ -160,7 +178,7 @@ def report(op: Any, name: str, options: Any) -> list[str]:
     """Checks one op in one dtype, prints what is not wholly in the core, and returns what became of its samples."""
     try:
         torch.manual_seed(0)
-        counts = check(op, DTYPES[name], options.samples, options.backward)
+        counts = check(op, DTYPES[name], options.samples, options.backward, options.seed, options.strided)
     except Exception as error:
         print(f"FAILED {op.formatted_name} {name}: {type(error).__name__}: {str(error)[:300]}", flush=True)
         if options.ops:
@@ -199,6 +217,8 @@ def main() -> int:
     parser.add_argument("--tagged", action="store_true", help="only entries whose ATen op is tagged core or pointwise")
     parser.add_argument("--backward", action="store_true", help="gradients, too")
     parser.add_argument("--samples", type=int, default=3)
+    parser.add_argument("--seed", type=int, help="draw the samples, instead of taking them at equal distances")
+    parser.add_argument("--strided", action="store_true", help="arguments with gaps in their memory")
     parser.add_argument("--shard", default="0/1")
     parser.add_argument("--record", default="", metavar="FILE", help="write each pair's outcome there, and pass over those that it has")
     options = parser.parse_args()

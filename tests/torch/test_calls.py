@@ -4,6 +4,7 @@ import gc
 import resource
 import sys
 import threading
+import weakref
 
 import numpy as np
 import pytest
@@ -503,3 +504,39 @@ def test_one_thread_at_a_time_replaces_the_key_of_the_cache():
         other.join()
         raise KeyError
     assert taken == [False] and FxGraphHashDetails.__init__ is before
+
+
+class Watched:
+    """A function of a library call that notes whether an object is alive."""
+
+    torch_call = None
+
+    def __init__(self):
+        self.torch_functions, self.ref, self.alive = library.torch_functions(), None, []
+
+    def __call__(self, x, out):
+        self.alive.append(self.ref() is not None)
+        out.copy_(x)
+
+
+@pytest.mark.parametrize(("n", "is_kept", "is_checked", "is_alive"), [(200, False, False, False), (200, True, False, True), (200, False, True, True), (2, False, False, True)])
+def test_an_argument_is_freed_after_its_last_use(n, is_kept, is_checked, is_alive):
+    """Unless the caller has it, a check may fail later, or it is small."""
+    watched = Watched()
+    _core.add_extern("watched", f"{n} {is_kept} {is_checked}", watched)
+    b, (x,) = builder([f"f32[{n},{n}]"])
+    result = b.node("extern", [b.node("exp", [x], f"f32[{n},{n}]")], f"f32[{n},{n}]", name="watched", key=f"{n} {is_kept} {is_checked}")
+    if is_checked:
+        b.check(b.node("all", [b.node("greater", [result, b.const("f32[]", 0.0)], f"bool[{n},{n}]")], "bool[]", axes=[0, 1]), "positive", "", 0)
+    b.results([result])
+    program = _core.compile_graph(b, options={"drop_arguments": True})
+    eager = Eager()
+    f = _core.TensorProgram(program, library.torch_functions(), [0], [whole(0, [n, n], [n, 1])], eager)
+    args = [torch.randn(n, n)]
+    wanted, watched.ref = args[0].exp(), weakref.ref(args[0])
+    kept = args[0] if is_kept else None
+    (made,) = f(args)
+    torch.testing.assert_close(made, wanted)
+    assert watched.alive == [is_alive] and args == [] and eager.calls == 0
+    assert ("del in0" in program.text("wrapper")) == (n == 200)
+    del kept

@@ -198,7 +198,7 @@ class Emitter(NodeWriter):
         for v in val if isinstance(val, (tuple, list)) else [val]:
             if isinstance(v, torch.Tensor) and not layout.is_plain(v):
                 raise Refused(f"{node.target} gives {layout.kind(v)}")
-        before, constants, logged = self.builder.position(), dict(self.constants), len(self.log)
+        before, constants, operands, logged = self.builder.position(), dict(self.constants), dict(self.operands), len(self.log)
         try:
             if library.undefined(self, val if isinstance(val, (tuple, list)) else [val]):
                 raise Unmapped("data decide the size of its result")
@@ -207,7 +207,7 @@ class Emitter(NodeWriter):
             why = ""
         except (Unmapped, UnknownSize) as error:
             self.builder.rewind(before)
-            self.constants = constants
+            self.constants, self.operands = constants, operands
             del self.log[logged:]
             made, why = self.library_call(node, val, str(error)), str(error)
         self.env[node] = made
@@ -315,13 +315,17 @@ class Emitter(NodeWriter):
         if base is None:
             # torch promises no strides for tensors that are not dense: they are parts of something
             is_dense = layout.is_dense(val) and not self.has_decided(val)
-            results.append(self.copy(value, layout.order_text(val) if layout.is_dense(val) else "").number)
+            results.append(self.result(value, layout.order_text(val) if layout.is_dense(val) else ""))
             return Return("part" if is_dense else "result", len(results) - 1, view_numbers(val, 0))
         owner = base[0]
         if base[1] < 0:
-            results.append(self.copy(self.env[owner], layout.order_text(owner.meta["val"])).number)
+            results.append(self.result(self.env[owner], layout.order_text(owner.meta["val"])))
             base[1] = len(results) - 1
         return Return("part", base[1], view_numbers(val, val.storage_offset()))
+
+    def result(self, value: GraphValue, order: str) -> int:
+        """The number of a value in memory of its own. It may be what a library call has read."""
+        return (self.operands.pop((value.number, order), None) or self.copy(value, order)).number
 
 
 def view_numbers(val: Any, offset: Any) -> tuple[Any, ...]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from .sizes import hint, is_known
+from .sizes import hint, is_equal, is_known, of_elements
 
 
 def order_of(tensor: Any) -> list[int]:
@@ -29,7 +29,8 @@ def is_dense(tensor: Any) -> bool:
     step: Any = 1
     for k in reversed(order_of(tensor)):
         size = tensor.size(k)
-        if not is_known(size == 1) and not is_known(tensor.stride(k) == step):
+        stride = tensor.stride(k)
+        if not is_known(size == 1) and not is_known(stride == step) and not is_equal(of_elements(stride), of_elements(step)):
             return False
         step = step * size
     return True

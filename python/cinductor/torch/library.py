@@ -180,7 +180,7 @@ def arguments(writer: NodeWriter, node: torch.fx.Node) -> tuple[list[Any], list[
             x = writer.cast(x, x.dtype)
             order = dense_order(leaf.meta.get("val")) if isinstance(leaf, torch.fx.Node) else ""
             if has_order and kind == "tensor" and (order or getattr(leaf, "op", "") == "call_function"):
-                x = writer.copy(x, order)
+                x = writer.operand_in(x, order)
         elif isinstance(x, (list, tuple)):
             raise Refused(f"{node.target} takes all results of an op at once")
         else:

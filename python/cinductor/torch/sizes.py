@@ -8,6 +8,7 @@ from typing import Any
 import sympy
 import torch
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode, statically_known_true
+from torch.utils._sympy.functions import Max
 from torch.utils._sympy.value_ranges import bound_sympy
 
 from .values import Refused
@@ -126,6 +127,13 @@ def hint(size: Any) -> int:
         return int(size.node.hint)
     e = size.node.expr
     return int(e.subs(dict.fromkeys(e.free_symbols, LIKELY)))
+
+
+def of_elements(stride: Any) -> Any:
+    """A stride of a tensor that has elements: torch writes Max(1, size) for its sizes."""
+    if not isinstance(stride, torch.SymInt):
+        return stride
+    return stride.node.expr.replace(lambda e: isinstance(e, Max) and len(e.args) == 2 and e.args[0] == 1, lambda e: e.args[1])
 
 
 def is_ragged(size: Any) -> bool:

@@ -55,6 +55,7 @@ class NodeWriter:
         self.floats: dict[str, GraphValue] = {}  # symbols of floats: arguments and numbers that data decide
         self.decided: set[str] = set()  # the symbols of sizes whose values the program finds
         self.constants: dict[Any, GraphValue] = {}
+        self.operands: dict[Any, GraphValue] = {}  # copies that library calls read, by value and stride order
         self.line: tuple[str | None, int] = (None, 0)
         self.open_block = -1  # the graph's body
         self.shape_env: Any = None
@@ -210,6 +211,14 @@ class NodeWriter:
     def copy(self, v: GraphValue, order: str = "") -> GraphValue:
         """A copy of the elements in separate memory."""
         return self.put("copy", [v], v.dtype, v.sizes, order) if v.sizes else v
+
+    def operand_in(self, v: GraphValue, order: str) -> GraphValue:
+        """A copy in that stride order that library calls read and nothing writes."""
+        if self.open_block >= 0:
+            return self.copy(v, order)
+        if (v.number, order) not in self.operands:
+            self.operands[v.number, order] = self.copy(v, order)
+        return self.operands[v.number, order]
 
     def block(self, operands: list[GraphValue], make: Callable[[list[GraphValue]], list[GraphValue]], has_number: bool = False) -> int:
         """A block of a region, with parameters like the operands. Its results are what `make` returns for them.
