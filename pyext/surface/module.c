@@ -439,7 +439,7 @@ module_exec(PyObject *module)
         cx_streams_init(state, module) < 0 || cx_stances_init(state) < 0)
         return -1;
     PyMethodDef *const tables[] = {
-        cx_stance_methods, cx_stream_methods, cx_host_copy_methods, cx_shared_methods, cx_group_methods, cx_syntax_methods, cx_node_methods, cx_operand_methods,
+        cx_stance_methods, cx_stream_methods, cx_host_copy_methods, cx_shared_methods, cx_group_methods, cx_syntax_methods, cx_flow_methods, cx_node_methods, cx_operand_methods,
         cx_reach_methods,  cx_dlpack_methods, cx_torch_methods,     cx_device_memory_methods, cx_device_methods};
     for (size_t k = 0; k < sizeof tables / sizeof *tables; k++)
         if (PyModule_AddFunctions(module, tables[k]) < 0)

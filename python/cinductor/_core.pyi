@@ -1631,6 +1631,24 @@ def children(node: ast.AST, /) -> list[ast.AST]:
 def walk(node: ast.AST, /) -> list[ast.AST]:
     """Return a syntax node and all nodes below it, in breadth-first order."""
 
+_SyntaxRows = dict[type[ast.AST], tuple[tuple[str, ...] | None, tuple[str, ...], str]]
+_NameFlow = tuple[set[str], set[str], list[str], set[str], set[str], set[str], list[ast.AST]]
+
+def names_of(rows: _SyntaxRows, nodes: tuple[Any, ...], is_deep: bool, /) -> _NameFlow:
+    """Return what evaluating nodes, or lists of them, in turn does with names.
+
+    `rows` is the table of syntax (`rows.py`). The result has three collections of names that are read before they are bound here,
+    bound in every case, and bound, once for each binding. Then come names that inner functions read, names that generators read, and
+    names that are unbound afterwards. The last are the nodes that declare names. is_deep: statements in blocks are included, and names
+    that are only declared are bound.
+    """
+
+def blocks_of(rows: _SyntaxRows, node: ast.AST, /) -> list[list[ast.stmt]]:
+    """Return the lists of statements in a statement; functions and classes have none."""
+
+def jumps_of(rows: _SyntaxRows, block: list[ast.stmt], /) -> list[ast.stmt]:
+    """Return the jumps that leave a block: of one that is in a loop, only `return` leaves it."""
+
 def mark_operands(root: ast.AST, /) -> None:
     """Add `waits` and `done` to a rewritten function and to those inside it.
 

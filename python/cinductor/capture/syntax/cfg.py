@@ -15,21 +15,17 @@ conservative: it may report too many live names and too few assigned ones, never
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
+from ... import _core
 from ...base.records import NamedTuple
 from .jumps import VALUE, is_endless
-from .names import children, is_closed, names_in, walk
+from .rows import FLOW, row_of
 
 Set = frozenset[str]
 Bound = Set | None  # None: unreachable
 EMPTY: Set = frozenset()
-# Expressions that do not evaluate all of their parts, or not in the written order.
-NOT_IN_ORDER = (
-    ast.Lambda | ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp | ast.NamedExpr
-    | ast.BoolOp | ast.IfExp | ast.Compare
-)  # fmt: skip
 
 
 class ConstructFlow(NamedTuple):
@@ -42,130 +38,18 @@ class ConstructFlow(NamedTuple):
 
 
 class Effect:
-    """The effect of straight-line code on names, in the order of evaluation."""
+    """The effect of straight-line code on names, in the order of evaluation: expressions, and statements without blocks."""
 
     __slots__ = ("uses", "kills", "binds", "captured", "drops")
 
     def __init__(self, *nodes: ast.AST | None) -> None:
-        self.uses: set[str] = set()  # read before they are bound here
-        self.kills: set[str] = set()  # bound in every case
-        self.binds: set[str] = set()
-        self.captured: set[str] = set()  # read by code that may run later
-        self.drops: set[str] = set()  # unbound after it
-        for node in nodes:
-            if node is not None:
-                self.add(node, True)
+        self.uses, self.kills, self.binds, later, suspended, self.drops, _ = _core.names_of(FLOW, nodes, False)
+        self.captured = later | suspended  # read by code that may run later
 
-    def bind(self, name: str, certain: bool = True) -> None:
+    def bind(self, name: str) -> None:
         """The name is bound, or unbound."""
-        self.binds.add(name)
-        if certain:
-            self.kills.add(name)
-
-    def add(self, node: ast.AST, certain: bool) -> None:
-        """A part that is evaluated next; certain: in every case."""
-        left = [node]
-        while left:
-            node = left.pop()
-            if isinstance(node, ast.Name):
-                if not isinstance(node.ctx, ast.Store) and node.id not in self.kills:
-                    self.uses.add(node.id)
-                if not isinstance(node.ctx, ast.Load):
-                    self.bind(node.id, certain)
-                if isinstance(node.ctx, ast.Del):
-                    self.drops.add(node.id)
-            elif isinstance(node, NOT_IN_ORDER):
-                self._special(node, certain)
-            else:
-                left += reversed(children(node))
-
-    def _special(self, node: Any, certain: bool) -> None:
-        if isinstance(node, ast.Lambda):
-            self._function(node, certain)
-        elif isinstance(node, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
-            self._comprehension(node, certain)
-        elif isinstance(node, ast.NamedExpr):
-            self.add(node.value, certain)
-            self.add(node.target, certain)
-        elif isinstance(node, ast.BoolOp):
-            for i, value in enumerate(node.values):
-                self.add(value, certain and i == 0)
-        elif isinstance(node, ast.IfExp):
-            self.add(node.test, certain)
-            self.add(node.body, False)
-            self.add(node.orelse, False)
-        elif isinstance(node, ast.Compare):
-            for i, value in enumerate((node.left, *node.comparators)):
-                self.add(value, certain and i < 2)
-
-    def _function(self, node: ast.Lambda | ast.FunctionDef, certain: bool) -> None:
-        for default in (*node.args.defaults, *node.args.kw_defaults):
-            if default is not None:
-                self.add(default, certain)
-        body = node.body if isinstance(node.body, list) else [node.body]
-        self.captured |= names_in(*body)
-
-    def _type(self, *nodes: ast.AST | None) -> None:
-        """Annotations and other expressions of types: evaluated here or, in later versions, lazily."""
-        for node in nodes:
-            if node is not None:
-                self.add(node, True)
-                self.captured |= names_in(node)
-
-    def _comprehension(self, node: Any, certain: bool) -> None:
-        self.add(node.generators[0].iter, certain)
-        names = [n for n in walk(node) if isinstance(n, ast.Name)]
-        own = {n.id for n in names if not isinstance(n.ctx, ast.Load)}
-        walrus = {n.target.id for n in walk(node) if isinstance(n, ast.NamedExpr)}
-        loads = {n.id for n in names if isinstance(n.ctx, ast.Load)} - (own - walrus)
-        self.uses |= loads - self.kills
-        self.binds |= walrus
-        self.captured |= self._captured_inside(node)
-        if isinstance(node, ast.GeneratorExp):
-            self.captured |= loads
-
-    @staticmethod
-    def _captured_inside(node: ast.AST) -> set[str]:
-        inner = [n for n in walk(node) if isinstance(n, ast.Lambda | ast.GeneratorExp)]
-        return names_in(*inner)
-
-    def statement(self, node: ast.stmt) -> None:
-        """A statement without blocks, or the head of a function."""
-        if isinstance(node, ast.FunctionDef):
-            for part in node.decorator_list:
-                self.add(part, True)
-            for arg in walk(node.args):
-                if isinstance(arg, ast.arg):
-                    self._type(arg.annotation)
-            self._type(node.returns, *getattr(node, "type_params", ()))
-            if not is_closed(node):
-                self._function(node, True)
-            self.bind(node.name)
-        elif isinstance(node, ast.Import | ast.ImportFrom):
-            for alias in node.names:
-                self.bind((alias.asname or alias.name).split(".")[0])
-        elif isinstance(node, ast.Assign):
-            for part in (node.value, *node.targets):
-                self.add(part, True)
-        elif type(node).__name__ == "TypeAlias":
-            self._type(node.value, *node.type_params)  # type: ignore[attr-defined]
-            self.add(node.name, True)  # type: ignore[attr-defined]
-        elif isinstance(node, ast.AnnAssign):
-            if node.value is not None:
-                self.add(node.value, True)
-                self.add(node.target, True)
-        elif isinstance(node, ast.AugAssign):
-            if isinstance(node.target, ast.Name) and node.target.id not in self.kills:
-                self.uses.add(node.target.id)
-            self.add(node.value, True)
-            self.add(node.target, True)
-        elif isinstance(node, ast.Assert):
-            self.add(node.test, True)
-            if node.msg is not None:
-                self.add(node.msg, False)
-        elif not isinstance(node, ast.Global | ast.Nonlocal):
-            for child in children(node):
-                self.add(child, True)
+        self.binds.append(name)
+        self.kills.add(name)
 
 
 NOTHING = Effect()
@@ -281,28 +165,18 @@ class Cfg:
         return ahead
 
     def _statement(self, node: Any, end: Point, ways: Ways) -> Point:
-        if isinstance(node, ast.If):
-            return self._if(node, end, ways)
-        if isinstance(node, ast.For | ast.While):
-            return self._loop(node, end, ways)
-        if isinstance(node, ast.With):
-            return self._with(node, end, ways)
-        if isinstance(node, ast.Match):
-            arms = [end]
-            for case in node.cases:
-                inside = self._block(case.body, end, ways)
-                arms.append(Point(self.points, Effect(case.guard), [inside, end], ways.errors))
-            return Point(self.points, Effect(node.subject), arms, ways.errors)
-        if hasattr(node, "handlers"):
-            return self._try(node, end, ways)
-        ahead: Point | None = end
-        if isinstance(node, ast.Return | ast.Raise):
-            ahead = None
-        elif isinstance(node, ast.Break | ast.Continue):
-            ahead = ways.broken if isinstance(node, ast.Break) else ways.continued
-        effect = Effect()
-        effect.statement(node)
-        return Point(self.points, effect, [] if ahead is None else [ahead], ways.errors)
+        flow = row_of(node).flow
+        if flow in CONSTRUCTS:
+            return CONSTRUCTS[flow](self, node, end, ways)
+        ahead = {"": end, "break": ways.broken, "continue": ways.continued}.get(flow)
+        return Point(self.points, Effect(node), [] if ahead is None else [ahead], ways.errors)
+
+    def _match(self, node: ast.Match, end: Point, ways: Ways) -> Point:
+        arms = [end]
+        for case in node.cases:
+            inside = self._block(case.body, end, ways)
+            arms.append(Point(self.points, Effect(case.guard), [inside, end], ways.errors))
+        return Point(self.points, Effect(node.subject), arms, ways.errors)
 
     def _if(self, node: ast.If, end: Point, ways: Ways) -> Point:
         first = len(self.points)
@@ -397,6 +271,12 @@ class Cfg:
                         other.sure = less
 
 
+# Statements with blocks, by the flow of their rows.
+CONSTRUCTS: dict[str, Callable[[Cfg, Any, Point, Ways], Point]] = {
+    "branch": Cfg._if, "loop": Cfg._loop, "with": Cfg._with, "match": Cfg._match, "try": Cfg._try,
+}  # fmt: skip
+
+
 def dropping(name: str) -> Effect:
     """An effect that deletes the name's value, if it has one."""
     effect = Effect()
@@ -415,6 +295,4 @@ def common(parts: Iterable[Bound]) -> Bound:
 
 def captured(node: ast.AST) -> Set:
     """The names that functions, lambdas and generators in a statement may read later."""
-    effect = Effect()
-    effect.statement(node) if isinstance(node, ast.stmt) else effect.add(node, True)
-    return frozenset(effect.captured)
+    return frozenset(Effect(node).captured)

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 from ... import _core
 from ...base.records import NamedTuple
+from .rows import FLOW
 
 FunctionNode = ast.FunctionDef | ast.Lambda
 LEAVES = frozenset({ast.Name, ast.Constant})  # most nodes
@@ -105,7 +106,7 @@ def is_closed(node: FunctionNode) -> bool:
 
 
 class Names:
-    """The names that a function's body binds, and those it declares global or nonlocal; lists that are gathered
+    """The names that a function binds, declares global or nonlocal, unbinds, and loads in inner functions; lists that are gathered
     (`Uses`), and those of them that it returns.
     """
 
@@ -113,8 +114,6 @@ class Names:
         self.bound: set[str] = set()
         self.globals: set[str] = set()
         self.nonlocals: set[str] = set()
-        self.loads: set[str] = set()  # by inner functions
-        self.unbound: set[str] = set()  # that some statement deletes
         arguments = node.args
         for arg in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
             self.bound.add(arg.arg)
@@ -122,93 +121,15 @@ class Names:
             if star is not None:
                 self.bound.add(star.arg)
         self.arguments = frozenset(self.bound)
-        self.add(*(node.body if isinstance(node.body, list) else [node.body]))
+        _, _, bound, self.loads, _, self.unbound, declared = _core.names_of(FLOW, (node.body,), True)
+        self.bound.update(bound)
+        for declaration in declared:
+            (self.globals if isinstance(declaration, ast.Global) else self.nonlocals).update(declaration.names)  # type: ignore[attr-defined]
         self.bound -= self.globals | self.nonlocals
         self.gathers = self.results = frozenset[str]()
         if [n for n in walk(node) if type(n) is ast.List and not n.elts]:
             uses = Uses(node, self)
             self.gathers, self.results = uses.gathered(), uses.gathered(RETURNED)
-
-    def add(self, *nodes: ast.AST | None) -> None:
-        """Add the names that these nodes bind, in order."""
-        left = list(nodes[::-1])
-        while left:
-            node = left.pop()
-            if type(node) is ast.Name:
-                if type(node.ctx) is not ast.Load:
-                    self.bound.add(node.id)
-                    if type(node.ctx) is ast.Del:
-                        self.unbound.add(node.id)
-            elif node is not None:
-                binds = BINDS.get(type(node).__name__)
-                left += reversed(children(node) if binds is None else binds(self, node))
-
-    def _function(self, node: FunctionNode) -> list[Any]:
-        """Defaults and decorators of an inner function are evaluated here; its body reads names later."""
-        decorators = []
-        if isinstance(node, ast.FunctionDef):
-            self.bound.add(node.name)
-            if is_closed(node):
-                return []
-            decorators = node.decorator_list
-        for child in walk(node):
-            if isinstance(child, ast.Name):
-                self.loads.add(child.id)
-                if isinstance(child.ctx, ast.Del):
-                    self.unbound.add(child.id)
-            elif isinstance(child, ast.ExceptHandler) and child.name:
-                self.unbound.add(child.name)
-        return [*node.args.defaults, *node.args.kw_defaults, *decorators]
-
-    def _comprehension(self, node: Any) -> list[Any]:
-        """Its targets are its own."""
-        before = set(self.bound)
-        self.add(*children(node))
-        walrus = {n.target.id for n in walk(node) if isinstance(n, ast.NamedExpr)}
-        self.bound -= targets_of(node) - before - walrus
-        return []
-
-    def _type(self, node: Any) -> list[Any]:
-        self.loads |= names_in(node.value, *node.type_params)
-        return [node.name]
-
-    def _global(self, node: ast.Global) -> list[Any]:
-        self.globals.update(node.names)
-        return []
-
-    def _nonlocal(self, node: ast.Nonlocal) -> list[Any]:
-        self.nonlocals.update(node.names)
-        return []
-
-    def _import(self, node: ast.Import | ast.ImportFrom) -> list[Any]:
-        self.bound.update((alias.asname or alias.name).split(".")[0] for alias in node.names)
-        return []
-
-    def _handler(self, node: ast.ExceptHandler) -> list[Any]:
-        if node.name:
-            self.bound.add(node.name)
-            self.unbound.add(node.name)
-        return children(node)
-
-    def _pattern(self, node: Any) -> list[Any]:
-        name = getattr(node, "name", None) or getattr(node, "rest", None)
-        if name:
-            self.bound.add(name)
-        return children(node)
-
-
-# Nodes that bind names in other ways than by a store, and their parts that are evaluated in the function itself.
-BINDS: dict[str, Callable[[Names, Any], list[Any]]] = {
-    "FunctionDef": Names._function,
-    "Lambda": Names._function,
-    **dict.fromkeys(("ListComp", "SetComp", "DictComp", "GeneratorExp"), Names._comprehension),
-    "TypeAlias": Names._type,
-    "Global": Names._global,
-    "Nonlocal": Names._nonlocal,
-    **dict.fromkeys(("Import", "ImportFrom"), Names._import),
-    "ExceptHandler": Names._handler,
-    **dict.fromkeys(("MatchAs", "MatchStar", "MatchMapping"), Names._pattern),
-}
 
 
 # --- uses of names ---
