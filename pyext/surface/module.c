@@ -429,6 +429,7 @@ module_exec(PyObject *module)
         add_type(module, &cx_function_spec, &state->function_type) < 0 ||
         add_type(module, &cx_bound_method_spec, &state->method_type) < 0 ||
         add_type(module, &cx_hook_spec, &state->hook_type) < 0 ||
+        add_type(module, &cx_syntax_visitor_spec, &state->syntax_visitor_type) < 0 ||
         add_type(module, &cx_paced_spec, &state->paced_type) < 0 ||
         add_type(module, &cx_device_memory_spec, &state->device_memory_type) < 0 ||
         add_type(module, &cx_device_object_spec, &state->device_object_type) < 0 ||

@@ -268,6 +268,18 @@ class Break:
 class RegionBreak(BaseException):
     """Raised if a loop or branch cannot be captured as a region, with the arguments (reason, file, line)."""
 
+class SyntaxVisitor:
+    """The base of visitors of syntax trees: `_methods` of a class is a dict of the methods that it has found for classes of nodes."""
+
+    def visit(self, node: Any, /) -> Any:
+        """Return what `visit_Name` etc. returns for a node of that class, for others what `generic_visit` returns."""
+
+    def visit_parts(self, node: ast.AST, /) -> Any:
+        """Visit the nodes in the fields of a node."""
+
+    def replace_parts(self, node: ast.AST, /) -> Any:
+        """Return the node, in whose fields each node is replaced by what visiting it returns; in lists by several nodes, or none."""
+
 @final
 class Hook:
     """A method of the scope object that rewritten code calls; a descriptor.
@@ -2179,6 +2191,12 @@ class Method:
     """The array."""
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the handler of the method, or break and let NumPy compute it."""
+
+    def fold(self, args: tuple[Any, ...], kwargs: dict[str, Any], /) -> Any:
+        """Call a method that NumPy defines by `reduce` or `accumulate` of a ufunc, with at most an axis and keepdims.
+
+        NotImplemented for another method or other arguments, and if the handler decides what the call raises.
+        """
 
 def device_synchronize(device: str, /) -> None:
     """Wait for all work on a device. Raises DeviceError if some of it failed."""

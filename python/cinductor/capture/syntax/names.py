@@ -1,7 +1,6 @@
 """Traverses, transforms and positions syntax trees, and collects the names of a function.
 
-A faster replacement for `ast`'s visitors, which look up every field and every visitor method by name; long
-functions are traversed many times. For a function it also computes which names it binds, in which scope each name
+A faster replacement for `ast`'s visitors, in C: long functions are traversed many times. For a function it also computes which names it binds, in which scope each name
 lives, and how each use of a name is used. Operators and contexts have neither children nor positions and are
 skipped.
 """
@@ -9,7 +8,6 @@ skipped.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
 from typing import Any, ClassVar
 
 from ... import _core
@@ -17,71 +15,26 @@ from ...base.records import NamedTuple
 from .rows import FLOW
 
 FunctionNode = ast.FunctionDef | ast.Lambda
-LEAVES = frozenset({ast.Name, ast.Constant})  # most nodes
-
 
 # The child nodes in order; a node and all below it, breadth first; a copy of these. A new node with the position of an old one; the
 # position of a node, for a new one. Called thousands of times, so they are implemented in C.
 children, walk, duplicate, placed, place_of = _core.children, _core.walk, _core.duplicate, _core.placed, _core.place_of
 
 
-class Methods(dict[type[ast.AST], Callable[[Any, Any], Any]]):
-    """The visitor method of each class of nodes, looked up at its first use."""
+class Visitor(_core.SyntaxVisitor):
+    """Calls `visit_Name` etc. for nodes of that class, and `generic_visit` for others, which visits the children."""
 
-    def __init__(self, visitor: type[Visitor]) -> None:
-        self.visitor = visitor
-
-    def __missing__(self, kind: type[ast.AST]) -> Callable[[Any, Any], Any]:
-        cls = self.visitor
-        found: Callable[[Any, Any], Any] = getattr(cls, f"visit_{kind.__name__}", cls.generic_visit)
-        self[kind] = found
-        return found
-
-
-class Visitor:
-    """Calls `visit_Name` etc. for nodes of that class, and `generic_visit` for others."""
-
-    _methods: ClassVar[Methods]
-    _quiet: ClassVar[frozenset[type[ast.AST]]]  # classes of leaves without a method
+    _methods: ClassVar[dict[type[ast.AST], Any]]
+    generic_visit = _core.SyntaxVisitor.visit_parts
 
     def __init_subclass__(cls) -> None:
-        cls._methods = Methods(cls)
-        cls._quiet = frozenset(c for c in LEAVES if not hasattr(cls, f"visit_{c.__name__}"))
-
-    def visit(self, node: Any) -> Any:
-        """The result of the method for the node's class."""
-        return node if type(node) in self._quiet else self._methods[type(node)](self, node)
-
-    def generic_visit(self, node: ast.AST) -> Any:
-        """Visit the children of a node."""
-        for child in children(node):
-            if type(child) not in self._quiet:
-                self._methods[type(child)](self, child)
+        cls._methods = {}
 
 
 class Transformer(Visitor):
     """A visitor whose methods return the replacement of a node; in lists, several or none."""
 
-    def generic_visit(self, node: ast.AST) -> Any:
-        """The node with its children replaced."""
-        values = node.__dict__
-        for field in node._fields:
-            value = values.get(field)
-            if type(value) is list:
-                values[field] = self._list(value) if value else value
-            elif isinstance(value, ast.AST) and value._fields and type(value) not in self._quiet:
-                values[field] = self._methods[type(value)](self, value)
-        return node
-
-    def _list(self, nodes: list[Any]) -> list[Any]:
-        out: list[Any] = []
-        for node in nodes:
-            new = self.visit(node) if isinstance(node, ast.AST) else node
-            if isinstance(new, list):
-                out += new
-            elif new is not None or node is None:
-                out.append(new)
-        return out
+    generic_visit = _core.SyntaxVisitor.replace_parts
 
 
 # --- the names of a function ---

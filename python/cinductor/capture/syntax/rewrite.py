@@ -308,9 +308,6 @@ class Mangler(Transformer):
             return name
         return name if name.endswith("__") or "." in name else self.prefix + name
 
-    def visit_Name(self, node: ast.Name) -> ast.AST:
-        return self.generic_visit(node)
-
     def generic_visit(self, node: ast.AST) -> ast.AST:
         for field in ("id", "attr", "arg", "name", "rest", "asname"):
             value = getattr(node, field, None)
