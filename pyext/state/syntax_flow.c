@@ -1,5 +1,4 @@
-/* What syntax does with names and control flow, from the rows of capture/syntax/rows.py: the parts of each class in the order of
- * their evaluation, its blocks and its jumps. */
+/* Names, blocks and jumps of syntax trees, by the rows of capture/syntax/rows.py. */
 #include "state/docs.h"
 #include "state/syntax.h"
 
@@ -52,7 +51,7 @@ add_unless(PyObject *set, PyObject *name, PyObject *to)
 
 typedef enum Context { LOAD, STORE, DELETE } Context;
 
-/* What is done with a name; a node without a context is a load. */
+/* The context of a name; a node without one is a load. */
 static Context
 context_of(const CxState *state, PyObject *node)
 {
@@ -81,7 +80,7 @@ add_name(Flow *flow, PyObject *node, bool is_certain)
     return context == DELETE ? PySet_Add(flow->drops, name) : 0;
 }
 
-/* What a name is bound to: a text, or each of the names of an import. */
+/* Binds a name, or each of the names of an import. */
 static int
 add_bound(Flow *flow, PyObject *value)
 {

@@ -14,7 +14,7 @@ from ... import _core
 from ..syntax.cfg import EMPTY, Cfg, Set, captured
 from ..syntax.jumps import always_jumps, blocks_of, jumps_of
 from ..syntax.names import duplicate, walk
-from ..syntax.rows import FLOW, LOOPS, OPENED, PYTHONS, STAYS, classes_with, row_of
+from ..syntax.rows import FLOW, LOOPS, OPENED, PYTHONS, ROWS, STAYS, classes_with
 from .hoist import FOLLOW, hoist, works
 
 CELL = "_ci_p"  # the name under which the dispatcher calls its pieces and gets outside values
@@ -218,7 +218,7 @@ class Split:
                 Followed().visit(node)
                 self.follows = True
         if not blocks_of(node):
-            is_open = row_of(node).piece == OPENED and level < MAX_LEVEL
+            is_open = ROWS[type(node)].piece == OPENED and level < MAX_LEVEL
             return self.hoisted(node, level) if is_open else [node]
         out: list[ast.stmt] = []
         if isinstance(node, ast.If) and level < 2 and works(node.test):
@@ -330,7 +330,7 @@ class Split:
 
     def why_not(self, node: ast.stmt) -> str | None:
         """The reason why a statement cannot be in any piece, or None."""
-        if row_of(node).piece == STAYS or any(isinstance(n, NEVER) for n in walk(node)):
+        if ROWS[type(node)].piece == STAYS or any(isinstance(n, NEVER) for n in walk(node)):
             return "Python's own"
         names = mentioned(node)
         if names & (OUTSIDE | self.shared):

@@ -18,7 +18,7 @@ from typing import Any
 
 from ... import _core
 from .names import Transformer, placed, walk
-from .rows import FLOW, JUMPS, LEAVES, LOOPS, row_of
+from .rows import FLOW, JUMPS, LEAVES, LOOPS, ROWS
 
 RETURN, VALUE = "__ci_return", "__ci_value"
 Loop = ast.For | ast.While
@@ -182,7 +182,7 @@ class Lowering:
         body = list(body)
         while body:
             node = body.pop(0)
-            if row_of(node).flow in LEAVES:
+            if ROWS[type(node)].flow in LEAVES:
                 self.dropped += body
                 if not inside:
                     return [*out, node], jumps

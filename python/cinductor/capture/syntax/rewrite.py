@@ -30,7 +30,7 @@ from . import bytecode, desugar
 from .control import Control
 from .jumps import with_exits_behind
 from .names import FunctionNode, Transformer, children, duplicate, place_of, walk
-from .rows import BREAK, SYNTAX, row_of
+from .rows import BREAK, ROWS, SYNTAX
 from .stage_calls import OURS, STAGE, Site
 
 FACTORY = "__ci_factory__"
@@ -494,8 +494,8 @@ def _check(root: FunctionNode, code: types.CodeType) -> None:
         if isinstance(node, ast.Global | ast.Nonlocal):
             declared.update(node.names)
     for node in doubtful:
-        row = row_of(node)
-        reason = row.reason if row.verdict == BREAK else None
+        row = ROWS.get(type(node))
+        reason = row.reason if row is not None and row.verdict == BREAK else None
         if isinstance(node, ast.Call):
             if is_resized(node.func, code):
                 reason = "may resize an array in place, which depends on who refers to it"

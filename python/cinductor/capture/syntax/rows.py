@@ -1,7 +1,6 @@
 """The table of Python's syntax: a row for each class of statements and expressions.
 
-A row says what capture does with the class, which parts it evaluates in which order, how it jumps, which blocks it has, and what
-a split function does with it. `rewrite`, `jumps`, `cfg`, `names` and `pyext/state/syntax_flow.c` read it.
+A row says what capture and a split function do with the class. It has the parts in their order of evaluation, the jump, and the blocks. `rewrite`, `jumps`, `cfg`, `names` and `pyext/state/syntax_flow.c` read it.
 
 verdict: captured: becomes a call of the stage, which sees the value or the effect. kept: stays as written; its parts are captured
 where they are. break: a function that contains it runs in NumPy as a whole, for the given reason.
@@ -22,7 +21,6 @@ pythons: nor is a statement around it; works: an expression that computes someth
 from __future__ import annotations
 
 import ast
-from typing import Any
 
 from ...base.records import NamedTuple
 
@@ -120,9 +118,8 @@ PARTS: dict[str, SyntaxRow] = {
 }
 
 SIGNS = "?1@~=!-+^[("
-NO_ROW = SyntaxRow(PART, "")
 ROWS: dict[type[ast.AST], SyntaxRow] = {}
-# What C reads of a row: signs and fields of its parts in turns, its blocks, its flow.
+# The columns that C reads: signs and fields of the parts in turns, the blocks, the flow.
 FLOW: dict[type[ast.AST], tuple[tuple[str, ...] | None, tuple[str, ...], str]] = {}
 
 
@@ -138,11 +135,6 @@ def add_row(cls: type[ast.AST], row: SyntaxRow) -> None:
 for _name, _row in (*SYNTAX.items(), *PARTS.items()):
     if hasattr(ast, _name):  # some are newer than others
         add_row(getattr(ast, _name), _row)
-
-
-def row_of(node: Any) -> SyntaxRow:
-    """The row of a node's class; operators and contexts have an empty one."""
-    return ROWS.get(type(node), NO_ROW)
 
 
 def classes_with(*pieces: str) -> tuple[type[ast.AST], ...]:
