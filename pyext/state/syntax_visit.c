@@ -6,6 +6,16 @@ typedef struct Visitor {
     PyObject_HEAD
 } Visitor;
 
+/* The module's state, by the base of the visitor's class. */
+static CxState *
+state_of(PyObject *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    while (type->tp_base != &PyBaseObject_Type)
+        type = type->tp_base;
+    return PyType_GetModuleState(type);
+}
+
 /* The method of a visitor's class for a class of nodes, None if it has none; borrowed. Found ones are kept in `_methods`. */
 static PyObject *
 method_for(CxState *state, PyObject *visitor, PyObject *node)
@@ -35,7 +45,7 @@ method_for(CxState *state, PyObject *visitor, PyObject *node)
 static PyObject *
 visit(PyObject *self, PyObject *node)
 {
-    CxState *state = cx_state_of_type(Py_TYPE(self));
+    CxState *state = state_of(self);
     PyObject *method = method_for(state, self, node), *both[] = {self, node};
     if (method == NULL || Py_EnterRecursiveCall(" while a syntax tree is visited"))
         return NULL;
@@ -49,7 +59,7 @@ visit(PyObject *self, PyObject *node)
 static PyObject *
 visit_parts(PyObject *self, PyObject *node)
 {
-    CxState *state = cx_state_of_type(Py_TYPE(self));
+    CxState *state = state_of(self);
     PyObject *parts = PyList_New(0);
     int status = parts == NULL || cx_find_syntax(state) < 0 ? -1 : cx_append_parts(state, parts, node);
     for (Py_ssize_t k = 0; status == 0 && k < PyList_GET_SIZE(parts); k++) {
@@ -95,7 +105,7 @@ replacement_of(PyObject *self, const CxState *state, PyObject *value)
 static PyObject *
 replace_parts(PyObject *self, PyObject *node)
 {
-    CxState *state = cx_state_of_type(Py_TYPE(self));
+    CxState *state = state_of(self);
     PyObject *fields = cx_find_syntax(state) == 0 ? PyObject_GetAttr((PyObject *)Py_TYPE(node), state->str__fields) : NULL;
     PyObject *own = fields != NULL ? cx_attributes_of(node) : NULL;
     int status = own == NULL ? -1 : 0;
