@@ -1,6 +1,7 @@
 /* Methods of traced values: the surface's handler as a bound method; without a handler, the real
  * value's own method, after a break. */
 #include "operation/traced.h"
+#include "operation/ufunc.h"
 #include "state/device_array.h"
 #include "state/docs.h"
 
@@ -102,6 +103,110 @@ done:
     return result;
 }
 
+/* ---- methods that NumPy defines by a ufunc ---- */
+
+typedef struct FoldMethod {
+    const char *name;
+    CiOp ufunc;
+    bool is_running; /* its `accumulate`, otherwise its `reduce` */
+} FoldMethod;
+
+static const FoldMethod FOLD_METHODS[] = {
+    {"sum", CI_OP_add, false},    {"prod", CI_OP_multiply, false},  {"max", CI_OP_maximum, false},
+    {"min", CI_OP_minimum, false}, {"any", CI_OP_logical_or, false}, {"all", CI_OP_logical_and, false},
+    {"cumsum", CI_OP_add, true},  {"cumprod", CI_OP_multiply, true},
+};
+
+static const FoldMethod *
+find_fold_method(PyObject *name)
+{
+    for (size_t k = 0; k < sizeof FOLD_METHODS / sizeof *FOLD_METHODS; k++)
+        if (PyUnicode_CompareWithASCIIString(name, FOLD_METHODS[k].name) == 0)
+            return &FOLD_METHODS[k];
+    return NULL;
+}
+
+/* True for an int, None, or a tuple of ints, of exactly these classes. */
+static bool
+is_plain_axis(PyObject *value)
+{
+    if (!PyTuple_CheckExact(value))
+        return value == Py_None || PyLong_CheckExact(value);
+    for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(value); k++)
+        if (!PyLong_CheckExact(PyTuple_GET_ITEM(value, k)))
+            return false;
+    return true;
+}
+
+/* Takes at most an axis and keepdims, as borrowed values or None; false for a call with other arguments. */
+static bool
+take_plain(const CxState *state, PyObject *args, PyObject *kwargs, PyObject **axis, PyObject **keepdims)
+{
+    Py_ssize_t given = PyTuple_GET_SIZE(args), named = PyDict_GET_SIZE(kwargs);
+    PyObject *by_name = PyDict_GetItemWithError(kwargs, state->str_axis), *kept = PyDict_GetItemWithError(kwargs, state->str_keepdims);
+    if (given + (by_name != NULL) > 1 || named != (by_name != NULL) + (kept != NULL))
+        return false;
+    *axis = given == 1 ? PyTuple_GET_ITEM(args, 0) : by_name != NULL ? by_name : Py_None;
+    *keepdims = kept != NULL ? kept : Py_False;
+    return is_plain_axis(*axis) && PyBool_Check(*keepdims);
+}
+
+/* The keywords of the ufunc's method for a plain call; NULL, without an exception for another call. */
+static PyObject *
+plain_keywords(const CxState *state, const FoldMethod *method, const CxTraced *x, PyObject *args, PyObject *kwargs)
+{
+    PyObject *axis = NULL, *keepdims = NULL;
+    if (!take_plain(state, args, kwargs, &axis, &keepdims))
+        return NULL;
+    if (!method->is_running)
+        return Py_BuildValue("{OOOO}", state->str_axis, axis, state->str_keepdims, keepdims);
+    bool is_line = axis == Py_None && cx_rank(x) == 1; /* without an axis the elements are one line */
+    if (keepdims == Py_True || cx_rank(x) == 0 || !(is_line || PyLong_Check(axis)))
+        return NULL;
+    return is_line ? Py_BuildValue("{Oi}", state->str_axis, 0) : Py_BuildValue("{OO}", state->str_axis, axis);
+}
+
+/* True if the exception that is set is one after which the handler decides what the call raises; it is cleared. */
+static bool
+is_left_to_handler(void)
+{
+    PyObject *const classes[] = {PyExc_TypeError, PyExc_ValueError, PyExc_IndexError, PyExc_OverflowError, PyExc_AttributeError};
+    for (size_t k = 0; k < sizeof classes / sizeof *classes; k++)
+        if (PyErr_ExceptionMatches(classes[k])) {
+            PyErr_Clear();
+            return true;
+        }
+    return false;
+}
+
+/* fold(args, kwargs): the call of a method that NumPy defines by a ufunc, if its arguments are plain; NotImplemented for another. */
+static PyObject *
+method_fold(PyObject *self, PyObject *given)
+{
+    CxMethod *m = (CxMethod *)self;
+    CxTracer *tracer = m->self->tracer;
+    CxState *state = tracer->state;
+    const FoldMethod *method = m->handler != NULL && cx_kind(m->self) == CI_KIND_array ? find_fold_method(m->name) : NULL;
+    PyObject *args = NULL, *kwargs = NULL, *result = NULL;
+
+    CX_ENTRY();
+    if (!PyArg_ParseTuple(given, "O!O!:fold", &PyTuple_Type, &args, &PyDict_Type, &kwargs))
+        return NULL;
+    PyObject *keywords = method != NULL ? plain_keywords(state, method, m->self, args, kwargs) : NULL;
+    PyObject *one = keywords != NULL ? PyTuple_Pack(1, m->self) : NULL;
+    if (one != NULL)
+        result = cx_array_ufunc(tracer, state->ufuncs[method->ufunc], method->is_running ? state->str_accumulate : state->str_reduce, one, keywords);
+    bool is_left = result == NULL && (!PyErr_Occurred() || is_left_to_handler());
+    Py_XDECREF(one);
+    Py_XDECREF(keywords);
+    return is_left ? Py_NewRef(Py_NotImplemented) : result;
+}
+
+static PyMethodDef method_methods[] = {
+    CX_METHOD(Method, fold, method_fold, METH_VARARGS),
+    {NULL, NULL, 0, NULL},
+};
+
 static int
 method_traverse(PyObject *self, visitproc visit, void *arg)
 {
@@ -136,4 +241,5 @@ static PyMemberDef method_members[] = {
 CX_TYPE(cx_bound_method_spec, Method, CxMethod,
         Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_DISALLOW_INSTANTIATION,
         CX_SLOT(Py_tp_dealloc, method_dealloc), CX_SLOT(Py_tp_traverse, method_traverse),
-        CX_SLOT(Py_tp_call, PyVectorcall_Call), CX_SLOT(Py_tp_members, method_members));
+        CX_SLOT(Py_tp_call, PyVectorcall_Call), CX_SLOT(Py_tp_members, method_members),
+        CX_SLOT(Py_tp_methods, method_methods));

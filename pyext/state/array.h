@@ -62,6 +62,8 @@ void cx_layout_strides(CiSym *sym, PyArrayObject *array, const CiExpr *const *si
                        const CiExpr *const *paddings, const CiExpr **strides);
 
 extern PyMethodDef cx_syntax_methods[];  /* syntax.c */
+extern PyType_Spec cx_syntax_visitor_spec; /* syntax_visit.c */
+extern PyMethodDef cx_flow_methods[];    /* syntax_flow.c */
 extern PyMethodDef cx_node_methods[];    /* syntax_nodes.c */
 extern PyMethodDef cx_operand_methods[]; /* operands.c */
 extern PyMethodDef cx_reach_methods[];  /* reach.c */

@@ -429,6 +429,7 @@ module_exec(PyObject *module)
         add_type(module, &cx_function_spec, &state->function_type) < 0 ||
         add_type(module, &cx_bound_method_spec, &state->method_type) < 0 ||
         add_type(module, &cx_hook_spec, &state->hook_type) < 0 ||
+        add_type(module, &cx_syntax_visitor_spec, &state->syntax_visitor_type) < 0 ||
         add_type(module, &cx_paced_spec, &state->paced_type) < 0 ||
         add_type(module, &cx_device_memory_spec, &state->device_memory_type) < 0 ||
         add_type(module, &cx_device_object_spec, &state->device_object_type) < 0 ||
@@ -439,7 +440,7 @@ module_exec(PyObject *module)
         cx_streams_init(state, module) < 0 || cx_stances_init(state) < 0)
         return -1;
     PyMethodDef *const tables[] = {
-        cx_stance_methods, cx_stream_methods, cx_host_copy_methods, cx_shared_methods, cx_group_methods, cx_syntax_methods, cx_node_methods, cx_operand_methods,
+        cx_stance_methods, cx_stream_methods, cx_host_copy_methods, cx_shared_methods, cx_group_methods, cx_syntax_methods, cx_flow_methods, cx_node_methods, cx_operand_methods,
         cx_reach_methods,  cx_dlpack_methods, cx_torch_methods,     cx_device_memory_methods, cx_device_methods};
     for (size_t k = 0; k < sizeof tables / sizeof *tables; k++)
         if (PyModule_AddFunctions(module, tables[k]) < 0)

@@ -268,6 +268,18 @@ class Break:
 class RegionBreak(BaseException):
     """Raised if a loop or branch cannot be captured as a region, with the arguments (reason, file, line)."""
 
+class SyntaxVisitor:
+    """The base of visitors of syntax trees: `_methods` of a class is a dict of the methods that it has found for classes of nodes."""
+
+    def visit(self, node: Any, /) -> Any:
+        """Return what `visit_Name` etc. returns for a node of that class, for others what `generic_visit` returns."""
+
+    def visit_parts(self, node: ast.AST, /) -> Any:
+        """Visit the nodes in the fields of a node."""
+
+    def replace_parts(self, node: ast.AST, /) -> Any:
+        """Return the node, in whose fields each node is replaced by what visiting it returns; in lists by several nodes, or none."""
+
 @final
 class Hook:
     """A method of the scope object that rewritten code calls; a descriptor.
@@ -1631,6 +1643,24 @@ def children(node: ast.AST, /) -> list[ast.AST]:
 def walk(node: ast.AST, /) -> list[ast.AST]:
     """Return a syntax node and all nodes below it, in breadth-first order."""
 
+_SyntaxRows = dict[type[ast.AST], tuple[tuple[str, ...] | None, tuple[str, ...], str]]
+_NameFlow = tuple[set[str], set[str], list[str], set[str], set[str], set[str], list[ast.AST]]
+
+def names_of(rows: _SyntaxRows, nodes: tuple[Any, ...], is_deep: bool, /) -> _NameFlow:
+    """Return what evaluating nodes, or lists of them, in turn does with names.
+
+    `rows` is the table of syntax (`rows.py`). The result has three collections of names that are read before they are bound here,
+    bound in every case, and bound, once for each binding. Then come names that inner functions read, names that generators read, and
+    names that are unbound afterwards. The last are the nodes that declare names. is_deep: statements in blocks are included, and names
+    that are only declared are bound.
+    """
+
+def blocks_of(rows: _SyntaxRows, node: ast.AST, /) -> list[list[ast.stmt]]:
+    """Return the lists of statements in a statement; functions and classes have none."""
+
+def jumps_of(rows: _SyntaxRows, block: list[ast.stmt], /) -> list[ast.stmt]:
+    """Return the jumps that leave a block: of one that is in a loop, only `return` leaves it."""
+
 def mark_operands(root: ast.AST, /) -> None:
     """Add `waits` and `done` to a rewritten function and to those inside it.
 
@@ -2161,6 +2191,12 @@ class Method:
     """The array."""
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the handler of the method, or break and let NumPy compute it."""
+
+    def fold(self, args: tuple[Any, ...], kwargs: dict[str, Any], /) -> Any:
+        """Call a method that NumPy defines by `reduce` or `accumulate` of a ufunc, with at most an axis and keepdims.
+
+        NotImplemented for another method or other arguments, and if the handler decides what the call raises.
+        """
 
 def device_synchronize(device: str, /) -> None:
     """Wait for all work on a device. Raises DeviceError if some of it failed."""

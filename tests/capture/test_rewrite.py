@@ -19,17 +19,11 @@ from rewriting import ForgetfulScope, plain
 import cinductor
 from cinductor import _core
 from cinductor.capture.hooks.scope import PlainScope
-from cinductor.capture.syntax.names import duplicate
-from cinductor.capture.syntax.rewrite import (
-    BREAK,
-    CAPTURED,
-    KEPT,
-    SYNTAX,
-    NotRewritable,
-    find_function,
-    print_rewritten,
-    rewrite,
-)
+from cinductor.capture.pieces import split
+from cinductor.capture.syntax import cfg, jumps, rows
+from cinductor.capture.syntax.names import Names, duplicate
+from cinductor.capture.syntax.rewrite import NotRewritable, find_function, print_rewritten, rewrite
+from cinductor.capture.syntax.rows import BREAK, CAPTURED, KEPT, SYNTAX
 from cinductor.testing import check
 
 GLOBAL = 3
@@ -55,6 +49,29 @@ def test_every_class_of_syntax_has_a_row():
     assert not missing
     for name, row in SYNTAX.items():
         assert row.verdict in (KEPT, CAPTURED, BREAK) and row.reason, name
+
+
+def test_a_class_of_syntax_is_one_row():
+    """Scopes, flow and pieces of a statement come from its row."""
+
+    class Give(ast.stmt):
+        """give value as name, while block"""
+
+        _fields = ("value", "name", "block")
+
+    tree = ast.parse("def f(x):\n    a = x\n    pass\n    return a, k").body[0]
+    (give, inner) = (Give(ast.Name("a", ast.Load()), "k", []), ast.parse("b = k\ncontinue").body)
+    give.block, tree.body[1] = inner, give
+    rows.add_row(Give, rows.SyntaxRow(KEPT, "a name", "value !name", blocks="block"))
+    try:
+        assert Names(tree).bound == {"x", "a", "k", "b"} and Names(tree).loads == set()
+        assert split.binds(give) == {"k", "b"} and split.own_binds(give) == ["k"]
+        assert jumps.blocks_of(give) == [inner] and jumps.jumps_of([give]) == [inner[1]]
+        flow = cfg.Cfg(tree.body, "x")
+        assert flow.before(give) == {"a"} and flow.sure(tree.body[2]) == {"x", "a", "k"}
+    finally:
+        del rows.ROWS[Give], rows.FLOW[Give]
+    assert "k" not in Names(tree).bound
 
 
 def test_syntax_that_breaks_says_so():

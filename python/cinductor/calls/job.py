@@ -197,7 +197,7 @@ class Job:
     @property
     def follows_numpy(self) -> bool:
         """True if NumPy may run calls before a program does. Results then have the same bits."""
-        return self.option("economy") != "now" and self.why_now is None
+        return self.asked.get("economy", config.economy) != "now" and self.why_now is None
 
     @property
     def why_now(self) -> str | None:

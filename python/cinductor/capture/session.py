@@ -165,8 +165,9 @@ def guarded(job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, backend
 
 def allowance_of(job: Job, compiled: Any, bound: Any) -> Allowance:
     """The time that captures of a call may take."""
-    account = compiled.account(bound) if job.pays and job.owner is None else None
-    return Allowance(job.option("capture_limit"), job.pays, account, functools.partial(bounds.seconds_of, job.fn, bound), capturing.used.get(id(job), 0.0))
+    pays = job.pays
+    account = compiled.account(bound) if pays and job.owner is None else None
+    return Allowance(job.option("capture_limit"), pays, account, functools.partial(bounds.seconds_of, job.fn, bound), capturing.used.get(id(job), 0.0))
 
 
 def postpone(account: Any, job: Job, bound: Any, args: Any, kwargs: Any, why: str) -> Any:

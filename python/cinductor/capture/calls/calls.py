@@ -22,6 +22,7 @@ from ...base.class_lookup import is_a, module_of
 from ...extensions import UserOperation
 from ...numpy.python_random import PYTHON_DRAWS
 from ...numpy.random import GLOBAL, LEGACY, Draw, is_global_state, is_python_generator
+from ...numpy.surface import NotCaptured
 from .. import identity
 from ..containers import ROWS, UNKNOWN, MethodEffect, methods_of, only_reads
 from ..control.mappings import is_open_key, want_mapping
@@ -32,6 +33,7 @@ from ..objects import (
     MISSING,
     PURE_TYPES,
     VIEWS_OF_DICTS,
+    Method,
     Traced,
     asks_length,
     attribute,
@@ -159,6 +161,12 @@ def dispatch(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
         return functions.call_lowered(scope, f, other, args, kwargs)
     if cls is ufunc:
         return call_ufunc(scope, f, args, kwargs)
+    if cls is Method:
+        try:
+            if (made := f.fold(args, kwargs)) is not NotImplemented:
+                return made
+        except NotCaptured:
+            pass  # the handler says what happens
     if not LATE.keys().isdisjoint(sys.modules.keys()):
         enter_late()
     found = TABLE.get(id(f))

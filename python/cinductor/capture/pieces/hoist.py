@@ -12,11 +12,11 @@ import ast
 from collections.abc import Callable
 
 from ..syntax.names import walk
+from ..syntax.rows import OPAQUE, PYTHONS, WORKS, classes_with
 
 FOLLOW = "_ci_follow"  # what a dispatcher calls in place of a function that has broken inside
-WORK = ast.BinOp | ast.UnaryOp | ast.Call | ast.Subscript | ast.Compare | ast.BoolOp | ast.IfExp
 Names = frozenset[str]
-OPAQUE = ast.Lambda | ast.GeneratorExp | ast.NamedExpr | ast.Await | ast.Yield | ast.YieldFrom
+WORK, CLOSED = classes_with(WORKS), classes_with(OPAQUE, PYTHONS)
 
 
 def works(node: ast.AST) -> bool:
@@ -148,7 +148,7 @@ def hoist(
     """The statement, which is changed, preceded by the assignments to which its parts were moved."""
     made = Hoist(locals_, lists, name)
     node.ci_glue = True  # type: ignore[attr-defined]
-    if any(isinstance(n, OPAQUE) for n in walk(node)):
+    if any(isinstance(n, CLOSED) for n in walk(node)):
         return [node]
     if isinstance(node, ast.Expr | ast.Return | ast.Assign) and node.value is not None:
         node.value = made.open(node.value, depth)

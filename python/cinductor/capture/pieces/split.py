@@ -7,13 +7,14 @@ it binds. What Python has to run stays in the dispatcher, with array work moved 
 from __future__ import annotations
 
 import ast
-from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
+from ... import _core
 from ..syntax.cfg import EMPTY, Cfg, Set, captured
-from ..syntax.jumps import always_jumps, blocks_of
-from ..syntax.names import children, duplicate, walk
+from ..syntax.jumps import always_jumps, blocks_of, jumps_of
+from ..syntax.names import duplicate, walk
+from ..syntax.rows import FLOW, LOOPS, OPENED, PYTHONS, ROWS, STAYS, classes_with
 from .hoist import FOLLOW, hoist, works
 
 CELL = "_ci_p"  # the name under which the dispatcher calls its pieces and gets outside values
@@ -23,9 +24,8 @@ LEFT_NAMES = "_ci_left"  # what a piece calls for the values of its dead names
 UNSEEN, IS_UNSEEN = "_ci_are_unseen", "_ci_is_unseen"  # what a dispatcher asks about the objects that a piece drops
 MAX_LEVEL, LEFT = 4, 9  # number of breaks after which a statement is left unchanged
 CONSUMERS = frozenset({"sum", "any", "all", "min", "max", "sorted", "tuple", "list", "set", "dict"})
-SIMPLE = ast.Assign | ast.AugAssign | ast.AnnAssign | ast.Expr | ast.Return | ast.Assert | ast.Pass
+NEVER = classes_with(PYTHONS)
 DISPLAYS = ast.List | ast.Dict | ast.Set | ast.ListComp | ast.DictComp
-PYTHONS = ast.Delete | ast.Yield | ast.YieldFrom | ast.Await | ast.Global | ast.Nonlocal | ast.ClassDef
 OUTSIDE = frozenset({"super", "__class__", FOLLOW})
 
 
@@ -79,7 +79,7 @@ class Piece:
 
     def binders(self) -> list[list[int]]:
         """For each value that it returns, the lines that bind it."""
-        pairs = [(n.lineno, frozenset(own_binds(n))) for n, _ in statements(self.body, False)]
+        pairs = [(n.lineno, own_binds(n)) for n, _ in statements(self.body, False)]
         return [[line for line, names in pairs if out in names] for out in (*self.outputs, *self.left)]
 
     def function(self, name: str, declared: list[ast.stmt]) -> ast.FunctionDef:
@@ -170,8 +170,7 @@ class Split:
         self.temps = 0
         self.follows = False  # a called function is compiled separately
         self.pieces: list[Piece] = []
-        own = [n for n, _ in statements(node.body, False)]
-        declared = [n for n in own if isinstance(n, ast.Global | ast.Nonlocal)]
+        declared: list[Any] = _core.names_of(FLOW, (node.body,), True)[-1]
         outer = {name for n in declared for name in n.names}
         inner = [n for n in walk(node) if isinstance(n, ast.Nonlocal) and n not in declared]
         self.shared = frozenset(n for d in inner for n in d.names)  # bound by inner functions
@@ -215,11 +214,11 @@ class Split:
         own = [n for n in lines if n <= head_end(node)]
         level = max((self.marks.levels[n] for n in own), default=0)
         if self.marks.inner.intersection(own):
-            if not blocks(node):
+            if not blocks_of(node):
                 Followed().visit(node)
                 self.follows = True
-        if not blocks(node):
-            is_open = isinstance(node, SIMPLE) and level < MAX_LEVEL
+        if not blocks_of(node):
+            is_open = ROWS[type(node)].piece == OPENED and level < MAX_LEVEL
             return self.hoisted(node, level) if is_open else [node]
         out: list[ast.stmt] = []
         if isinstance(node, ast.If) and level < 2 and works(node.test):
@@ -266,7 +265,7 @@ class Split:
 
     def inside(self, node: Any) -> ast.stmt:
         """A statement that stays, with pieces in its blocks."""
-        if not blocks(node):
+        if not blocks_of(node):
             return node
         for field in ("body", "orelse", "finalbody"):
             if getattr(node, field, None):
@@ -283,7 +282,7 @@ class Split:
         if not any(map(works, run)):
             return run
         piece = Piece(len(self.pieces), run)
-        returns: list[ast.stmt] = [n for node in run for n in jumps_out(node) if isinstance(n, ast.Return)]
+        returns: list[ast.stmt] = [n for node in run for n in jumps_of([node]) if isinstance(n, ast.Return)]
         piece.is_tail = bool(returns) and (ends_function or always_jumps(run))
         at = self.stays(piece, returns)
         if at is not None:
@@ -296,7 +295,7 @@ class Split:
         """The number of a statement that cannot be in the piece; None if all can: the piece then has its names."""
         run = piece.body
         if returns and not piece.is_tail:
-            return next(k for k, n in enumerate(run) if any(r in returns for r in jumps_out(n)))
+            return next(k for k, n in enumerate(run) if any(r in returns for r in jumps_of([n])))
         names = [mentioned(n) for n in run]
         given = (frozenset().union(*names) & self.flow.before(run[0])) & self.locals
         sure = self.flow.sure(run[0])
@@ -322,23 +321,21 @@ class Split:
     def note_maybe(self, body: list[ast.stmt], names: set[str]) -> None:
         """Record the names that are bound before a statement as written, or in a loop around it."""
         for node in body:
-            if isinstance(node, ast.For | ast.While):
+            if isinstance(node, LOOPS):
                 names |= binds(node)
             self.maybe[id(node)] = frozenset(names)
             names |= frozenset(own_binds(node))
-            for block in blocks(node):
+            for block in blocks_of(node):
                 self.note_maybe(block, names)
 
     def why_not(self, node: ast.stmt) -> str | None:
         """The reason why a statement cannot be in any piece, or None."""
-        if isinstance(node, ast.Global | ast.Nonlocal | ast.Import | ast.ImportFrom | ast.Delete):
+        if ROWS[type(node)].piece == STAYS or any(isinstance(n, NEVER) for n in walk(node)):
             return "Python's own"
         names = mentioned(node)
         if names & (OUTSIDE | self.shared):
             return "a name is bound by a function inside"
-        if any(isinstance(n, PYTHONS) for n in walk(node)):
-            return "Python's own"
-        if any(isinstance(n, ast.Break | ast.Continue) for n in jumps_out(node)):
+        if any(isinstance(n, ast.Break | ast.Continue) for n in jumps_of([node])):
             return "a jump leaves it"
         made = binds(node)
         if made & self.flow.errors(node):
@@ -404,10 +401,10 @@ def without_temps(body: list[ast.stmt]) -> list[ast.stmt]:
     """The block in which a part's name is deleted where it has been used: its value dies as the operand would."""
     out: list[ast.stmt] = []
     for node in body:
-        for block in blocks(node):
+        for block in blocks_of(node):
             block[:] = without_temps(block)
         out.append(node)
-        others = {id(n) for block in blocks(node) for s in block for n in walk(s)}
+        others = {id(n) for block in blocks_of(node) for s in block for n in walk(s)}
         loads = [n.id for n in walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and id(n) not in others]
         used = sorted({name for name in loads if name.startswith(TEMP)})
         if used and not always_jumps([node]):
@@ -421,62 +418,26 @@ def is_trivial(node: ast.stmt) -> bool:
     return isinstance(node, ast.Pass | ast.Expr | ast.Assign) and not works(node)
 
 
-def jumps_out(node: Any, in_loop: bool = False) -> Iterator[ast.stmt]:
-    """The jumps that leave a statement."""
-    if isinstance(node, ast.Return) or (isinstance(node, ast.Break | ast.Continue) and not in_loop):
-        yield node
-    is_loop = isinstance(node, ast.For | ast.While)
-    for block in blocks(node):
-        inner = in_loop or (is_loop and block is node.body)
-        for child in block:
-            yield from jumps_out(child, inner)
-
-
 def mentioned(node: ast.AST) -> Set:
     """Every name in a statement."""
     found = {n.id for n in walk(node) if isinstance(n, ast.Name)}
     return frozenset(found | {n.name for n in walk(node) if isinstance(n, ast.FunctionDef)})
 
 
-def own_binds(node: ast.AST) -> Iterator[str]:
+def own_binds(node: ast.AST) -> list[str]:
     """The names that a statement itself binds, once per binding; not those in its blocks."""
-    if isinstance(node, ast.FunctionDef):
-        yield node.name
-        return
-    others = {id(s) for block in blocks(node) for s in block}
-    todo = deque([node])
-    while todo:
-        part = todo.popleft()
-        if isinstance(part, ast.Name):
-            if not isinstance(part.ctx, ast.Load):
-                yield part.id
-        elif isinstance(part, ast.alias):
-            yield (part.asname or part.name).split(".")[0]
-        else:
-            name = getattr(part, "name", None) or getattr(part, "rest", None)
-            if isinstance(name, str):
-                yield name
-        if isinstance(part, ast.comprehension):
-            todo += (part.iter, *part.ifs)  # its target is local to the comprehension
-        else:
-            todo += (child for child in children(part) if id(child) not in others)
-
-
-def blocks(node: ast.AST) -> list[list[ast.stmt]]:
-    """The lists of statements in a statement."""
-    return [*blocks_of(node)]
+    return _core.names_of(FLOW, (node,), False)[2]
 
 
 def binds(node: ast.AST) -> Set:
     """The names that a statement may bind."""
-    inner = (binds(s) for block in blocks(node) for s in block)
-    return frozenset(own_binds(node)).union(*inner)
+    return frozenset(_core.names_of(FLOW, (node,), True)[2])
 
 
 def statements(body: list[ast.stmt], in_loop: bool) -> Iterator[tuple[ast.stmt, bool]]:
     """All statements of a function, and whether each is inside of a loop."""
     for node in body:
-        is_loop = isinstance(node, ast.For | ast.While)
+        is_loop = isinstance(node, LOOPS)
         yield node, in_loop or is_loop
-        for block in blocks(node):
+        for block in blocks_of(node):
             yield from statements(block, in_loop or is_loop)

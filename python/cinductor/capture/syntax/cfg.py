@@ -15,21 +15,17 @@ conservative: it may report too many live names and too few assigned ones, never
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
+from ... import _core
 from ...base.records import NamedTuple
 from .jumps import VALUE, is_endless
-from .names import children, is_closed, names_in, walk
+from .rows import FLOW, ROWS
 
 Set = frozenset[str]
 Bound = Set | None  # None: unreachable
 EMPTY: Set = frozenset()
-# Expressions that do not evaluate all of their parts, or not in the written order.
-NOT_IN_ORDER = (
-    ast.Lambda | ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp | ast.NamedExpr
-    | ast.BoolOp | ast.IfExp | ast.Compare
-)  # fmt: skip
 
 
 class ConstructFlow(NamedTuple):
@@ -41,152 +37,40 @@ class ConstructFlow(NamedTuple):
     renewed: Set = EMPTY  # live at a loop's head only because of code after it: iterations bind them again
 
 
-class Effect:
-    """The effect of straight-line code on names, in the order of evaluation."""
+class Effect(NamedTuple):
+    """The effect of straight-line code on names, in the order of evaluation: of expressions, and of statements without blocks."""
 
-    __slots__ = ("uses", "kills", "binds", "captured", "drops")
-
-    def __init__(self, *nodes: ast.AST | None) -> None:
-        self.uses: set[str] = set()  # read before they are bound here
-        self.kills: set[str] = set()  # bound in every case
-        self.binds: set[str] = set()
-        self.captured: set[str] = set()  # read by code that may run later
-        self.drops: set[str] = set()  # unbound after it
-        for node in nodes:
-            if node is not None:
-                self.add(node, True)
-
-    def bind(self, name: str, certain: bool = True) -> None:
-        """The name is bound, or unbound."""
-        self.binds.add(name)
-        if certain:
-            self.kills.add(name)
-
-    def add(self, node: ast.AST, certain: bool) -> None:
-        """A part that is evaluated next; certain: in every case."""
-        left = [node]
-        while left:
-            node = left.pop()
-            if isinstance(node, ast.Name):
-                if not isinstance(node.ctx, ast.Store) and node.id not in self.kills:
-                    self.uses.add(node.id)
-                if not isinstance(node.ctx, ast.Load):
-                    self.bind(node.id, certain)
-                if isinstance(node.ctx, ast.Del):
-                    self.drops.add(node.id)
-            elif isinstance(node, NOT_IN_ORDER):
-                self._special(node, certain)
-            else:
-                left += reversed(children(node))
-
-    def _special(self, node: Any, certain: bool) -> None:
-        if isinstance(node, ast.Lambda):
-            self._function(node, certain)
-        elif isinstance(node, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
-            self._comprehension(node, certain)
-        elif isinstance(node, ast.NamedExpr):
-            self.add(node.value, certain)
-            self.add(node.target, certain)
-        elif isinstance(node, ast.BoolOp):
-            for i, value in enumerate(node.values):
-                self.add(value, certain and i == 0)
-        elif isinstance(node, ast.IfExp):
-            self.add(node.test, certain)
-            self.add(node.body, False)
-            self.add(node.orelse, False)
-        elif isinstance(node, ast.Compare):
-            for i, value in enumerate((node.left, *node.comparators)):
-                self.add(value, certain and i < 2)
-
-    def _function(self, node: ast.Lambda | ast.FunctionDef, certain: bool) -> None:
-        for default in (*node.args.defaults, *node.args.kw_defaults):
-            if default is not None:
-                self.add(default, certain)
-        body = node.body if isinstance(node.body, list) else [node.body]
-        self.captured |= names_in(*body)
-
-    def _type(self, *nodes: ast.AST | None) -> None:
-        """Annotations and other expressions of types: evaluated here or, in later versions, lazily."""
-        for node in nodes:
-            if node is not None:
-                self.add(node, True)
-                self.captured |= names_in(node)
-
-    def _comprehension(self, node: Any, certain: bool) -> None:
-        self.add(node.generators[0].iter, certain)
-        names = [n for n in walk(node) if isinstance(n, ast.Name)]
-        own = {n.id for n in names if not isinstance(n.ctx, ast.Load)}
-        walrus = {n.target.id for n in walk(node) if isinstance(n, ast.NamedExpr)}
-        loads = {n.id for n in names if isinstance(n.ctx, ast.Load)} - (own - walrus)
-        self.uses |= loads - self.kills
-        self.binds |= walrus
-        self.captured |= self._captured_inside(node)
-        if isinstance(node, ast.GeneratorExp):
-            self.captured |= loads
-
-    @staticmethod
-    def _captured_inside(node: ast.AST) -> set[str]:
-        inner = [n for n in walk(node) if isinstance(n, ast.Lambda | ast.GeneratorExp)]
-        return names_in(*inner)
-
-    def statement(self, node: ast.stmt) -> None:
-        """A statement without blocks, or the head of a function."""
-        if isinstance(node, ast.FunctionDef):
-            for part in node.decorator_list:
-                self.add(part, True)
-            for arg in walk(node.args):
-                if isinstance(arg, ast.arg):
-                    self._type(arg.annotation)
-            self._type(node.returns, *getattr(node, "type_params", ()))
-            if not is_closed(node):
-                self._function(node, True)
-            self.bind(node.name)
-        elif isinstance(node, ast.Import | ast.ImportFrom):
-            for alias in node.names:
-                self.bind((alias.asname or alias.name).split(".")[0])
-        elif isinstance(node, ast.Assign):
-            for part in (node.value, *node.targets):
-                self.add(part, True)
-        elif type(node).__name__ == "TypeAlias":
-            self._type(node.value, *node.type_params)  # type: ignore[attr-defined]
-            self.add(node.name, True)  # type: ignore[attr-defined]
-        elif isinstance(node, ast.AnnAssign):
-            if node.value is not None:
-                self.add(node.value, True)
-                self.add(node.target, True)
-        elif isinstance(node, ast.AugAssign):
-            if isinstance(node.target, ast.Name) and node.target.id not in self.kills:
-                self.uses.add(node.target.id)
-            self.add(node.value, True)
-            self.add(node.target, True)
-        elif isinstance(node, ast.Assert):
-            self.add(node.test, True)
-            if node.msg is not None:
-                self.add(node.msg, False)
-        elif not isinstance(node, ast.Global | ast.Nonlocal):
-            for child in children(node):
-                self.add(child, True)
-
-
-NOTHING = Effect()
+    uses: set[str]  # read before they are bound here
+    kills: set[str]  # bound in every case
+    binds: list[str]
+    later: set[str]  # read by inner functions
+    suspended: set[str]  # read by generators
+    drops: set[str]  # unbound after it
+    declared: list[ast.AST]
 
 
 class Point:
-    """A point of a function. stops: names that are not live before it because of the code after it; only: all names
-    but these are stopped.
+    """A point of a function, where nodes are evaluated. stops: names that are not live before it because of the code after it; only:
+    all names but these are stopped.
     """
 
     __slots__ = ("effect", "ahead", "errors", "stops", "only", "live", "sure")
 
     def __init__(
-        self, points: list[Point], effect: Effect, ahead: list[Point], errors: tuple[Point, ...] = ()
+        self, points: list[Point], nodes: tuple[ast.AST | None, ...], ahead: list[Point], errors: tuple[Point, ...] = ()
     ) -> None:
         points.append(self)
-        self.effect, self.ahead, self.errors = effect, ahead, errors
+        self.effect = tuple.__new__(Effect, _core.names_of(FLOW, nodes, False))
+        self.ahead, self.errors = ahead, errors
         self.stops: Set = EMPTY
         self.only: Bound = None
         self.live: Set = EMPTY
         self.sure: Bound = None
+
+    def bind(self, name: str) -> None:
+        """The name is bound, or unbound, after the nodes."""
+        self.effect.binds.append(name)
+        self.effect.kills.add(name)
 
 
 class Ways(NamedTuple):
@@ -211,7 +95,7 @@ class ConstructPoints(NamedTuple):
     binds: set[str]
     heads: list[Point]
     body: Point | None = None  # of a loop: the point before each iteration
-    step: Effect = NOTHING
+    step: Effect | None = None  # of the target or test of a loop
 
 
 class Cfg:
@@ -222,9 +106,9 @@ class Cfg:
         self.places: dict[int, list[StatementPoints]] = {}  # by the id of a statement
         self.constructs: dict[int, ConstructPoints] = {}
         captured: set[str] = set()
-        start = self._block(body, Point(self.points, NOTHING, []), Ways())
+        start = self._block(body, Point(self.points, (), []), Ways())
         for point in self.points:
-            captured |= point.effect.captured
+            captured |= point.effect.later | point.effect.suspended
         self.captured = frozenset(captured)
         self._flow_back()
         self._flow_on(start, frozenset(arguments))
@@ -236,7 +120,7 @@ class Cfg:
         found, behind, errors = self.constructs[id(node)], self._after(node), self.errors(node)
         head = EMPTY.union(*[point.live for point in found.heads])
         renewed = EMPTY
-        if found.body is not None:
+        if found.body is not None and found.step is not None:
             inside = (found.body.live - found.step.kills) | found.step.uses
             renewed = head - inside - errors - self.captured
         binds, behind = frozenset(found.binds), behind | errors | self.captured
@@ -275,54 +159,44 @@ class Cfg:
 
     def _block(self, body: list[ast.stmt], ahead: Point, ways: Ways) -> Point:
         for node in reversed(body):
-            end = Point(self.points, NOTHING, [ahead])
+            end = Point(self.points, (), [ahead])
             ahead = self._statement(node, end, ways)
             self.places.setdefault(id(node), []).append(StatementPoints(ahead, end, ways.errors))
         return ahead
 
     def _statement(self, node: Any, end: Point, ways: Ways) -> Point:
-        if isinstance(node, ast.If):
-            return self._if(node, end, ways)
-        if isinstance(node, ast.For | ast.While):
-            return self._loop(node, end, ways)
-        if isinstance(node, ast.With):
-            return self._with(node, end, ways)
-        if isinstance(node, ast.Match):
-            arms = [end]
-            for case in node.cases:
-                inside = self._block(case.body, end, ways)
-                arms.append(Point(self.points, Effect(case.guard), [inside, end], ways.errors))
-            return Point(self.points, Effect(node.subject), arms, ways.errors)
-        if hasattr(node, "handlers"):
-            return self._try(node, end, ways)
-        ahead: Point | None = end
-        if isinstance(node, ast.Return | ast.Raise):
-            ahead = None
-        elif isinstance(node, ast.Break | ast.Continue):
-            ahead = ways.broken if isinstance(node, ast.Break) else ways.continued
-        effect = Effect()
-        effect.statement(node)
-        return Point(self.points, effect, [] if ahead is None else [ahead], ways.errors)
+        flow = ROWS[type(node)].flow
+        if flow in CONSTRUCTS:
+            return CONSTRUCTS[flow](self, node, end, ways)
+        ahead = {"": end, "break": ways.broken, "continue": ways.continued}.get(flow)
+        return Point(self.points, (node,), [] if ahead is None else [ahead], ways.errors)
+
+    def _match(self, node: ast.Match, end: Point, ways: Ways) -> Point:
+        arms = [end]
+        for case in node.cases:
+            inside = self._block(case.body, end, ways)
+            arms.append(Point(self.points, (case.guard,), [inside, end], ways.errors))
+        return Point(self.points, (node.subject,), arms, ways.errors)
 
     def _if(self, node: ast.If, end: Point, ways: Ways) -> Point:
         first = len(self.points)
         arms = [self._block(body, end, ways) for body in (node.body, node.orelse)]
         # The first test is evaluated before the construct, those of elif inside.
         self.constructs[id(node)] = ConstructPoints(self._bound_since(first), arms)
-        return Point(self.points, Effect(node.test), arms, ways.errors)
+        return Point(self.points, (node.test,), arms, ways.errors)
 
     def _loop(self, node: Any, end: Point, ways: Ways) -> Point:
         is_for, errors = isinstance(node, ast.For), ways.errors
         has_flags, flag = hasattr(node, "ci_resets"), getattr(node, "ci_flag", None)
         resets = frozenset(s.targets[0].id for s in getattr(node, "ci_resets", ()))
         ended = self._block(node.orelse, end, ways)
-        head = Point(self.points, NOTHING, [], errors)
+        head = Point(self.points, (), [], errors)
         head.stops = resets | {VALUE} if has_flags else EMPTY  # no iteration starts after a return
         first_inside = len(self.points)
-        read = Effect(*([ast.Name(flag, ast.Load())] if flag else []))
+        read = (ast.Name(flag, ast.Load()),) if flag else ()
         tail = Point(self.points, read, [head, end] if flag else [head])
         body = self._block(node.body, tail, Ways(errors, end, head))
-        step = Point(self.points, Effect(node.target if is_for else node.test), [body], errors)
+        step = Point(self.points, (node.target if is_for else node.test,), [body], errors)
         binds = self._bound_since(first_inside) | resets
         head.ahead = [step]
         if not is_endless(node):  # the path on which the test at the head is false
@@ -330,34 +204,35 @@ class Cfg:
         self.constructs[id(node)] = ConstructPoints(binds, [head], body, step.effect)
         first = head
         if resets:  # they keep their values if no iteration runs
-            skip = Point(self.points, NOTHING, [end])
+            skip = Point(self.points, (), [end])
             skip.only = resets
-            first = Point(self.points, NOTHING, [head, skip])
-        return Point(self.points, Effect(node.iter), [first], errors) if is_for else first
+            first = Point(self.points, (), [head, skip])
+        return Point(self.points, (node.iter,), [first], errors) if is_for else first
 
     def _with(self, node: ast.With, end: Point, ways: Ways) -> Point:
         inside = ways._replace(errors=(*ways.errors, end))  # the manager may swallow an exception
         ahead = self._block(node.body, end, inside)
         for k, item in reversed([*enumerate(node.items)]):
             errors = inside.errors if k else ways.errors
-            ahead = Point(self.points, Effect(item.context_expr, item.optional_vars), [ahead], errors)
+            ahead = Point(self.points, (item.context_expr, item.optional_vars), [ahead], errors)
         return ahead
 
     def _try(self, node: Any, end: Point, ways: Ways) -> Point:
         if node.finalbody:
             left = [p for p in (*ways.errors, ways.broken, ways.continued) if p is not None]
-            other = self._block(node.finalbody, Point(self.points, NOTHING, left), ways)
+            other = self._block(node.finalbody, Point(self.points, (), left), ways)
             end = self._block(node.finalbody, end, ways)
             ways = Ways((other,), ways.broken and other, ways.continued and other)
         caught = ways.errors
         for handler in node.handlers:
-            effect, behind = Effect(handler.type), end
-            if handler.name:
-                behind = Point(self.points, NOTHING, [end])
-                behind.effect = dropping(handler.name)
-                effect.bind(handler.name)
+            behind = Point(self.points, (), [end]) if handler.name else end
             inside = self._block(handler.body, behind, ways)
-            caught = (Point(self.points, effect, [inside], ways.errors), *caught)
+            entry = Point(self.points, (handler.type,), [inside], ways.errors)
+            if handler.name:
+                entry.bind(handler.name)
+                behind.bind(handler.name)
+                behind.effect.drops.add(handler.name)
+            caught = (entry, *caught)
         done = self._block(node.orelse, end, ways)
         return self._block(node.body, done, ways._replace(errors=caught))
 
@@ -397,12 +272,10 @@ class Cfg:
                         other.sure = less
 
 
-def dropping(name: str) -> Effect:
-    """An effect that deletes the name's value, if it has one."""
-    effect = Effect()
-    effect.bind(name)
-    effect.drops.add(name)
-    return effect
+# Statements with blocks, by the flow of their rows.
+CONSTRUCTS: dict[str, Callable[[Cfg, Any, Point, Ways], Point]] = {
+    "branch": Cfg._if, "loop": Cfg._loop, "with": Cfg._with, "match": Cfg._match, "try": Cfg._try,
+}  # fmt: skip
 
 
 def common(parts: Iterable[Bound]) -> Bound:
@@ -415,6 +288,5 @@ def common(parts: Iterable[Bound]) -> Bound:
 
 def captured(node: ast.AST) -> Set:
     """The names that functions, lambdas and generators in a statement may read later."""
-    effect = Effect()
-    effect.statement(node) if isinstance(node, ast.stmt) else effect.add(node, True)
-    return frozenset(effect.captured)
+    found = Effect(*_core.names_of(FLOW, (node,), False))
+    return frozenset(found.later | found.suspended)

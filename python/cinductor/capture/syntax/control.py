@@ -29,8 +29,9 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from .jumps import VALUE, may_be_traced
-from .names import children, placed, type_parameters, walk
+from .jumps import VALUE, blocks_of, may_be_traced
+from .names import placed, type_parameters, walk
+from .rows import LOOPS
 from .stage_calls import OURS, STAGE, Expressions, Site
 
 OPERATORS: dict[type[ast.operator], str] = {
@@ -215,11 +216,8 @@ SPARE_BLOCKS = 5  # left for a try or a with in the innermost body
 
 def depth_of(node: ast.AST) -> int:
     """The depth of nested loops in a statement."""
-    inside = 0
-    for part in children(node):
-        if not isinstance(part, ast.expr):
-            inside = max(inside, depth_of(part))
-    return inside + isinstance(node, ast.For | ast.While)
+    inside = [depth_of(part) for block in blocks_of(node) for part in block]
+    return max(inside, default=0) + isinstance(node, LOOPS)
 
 
 def raised(node: ast.stmt) -> str:

@@ -13,10 +13,12 @@ construct stays; a flag is assigned on every path to where it is read.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
+from ... import _core
 from .names import Transformer, placed, walk
+from .rows import FLOW, JUMPS, LEAVES, LOOPS, ROWS
 
 RETURN, VALUE = "__ci_return", "__ci_value"
 Loop = ast.For | ast.While
@@ -59,18 +61,8 @@ def is_text(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and isinstance(node.value, str | bytes)
 
 
-def blocks_of(node: ast.AST) -> list[list[ast.stmt]]:
-    """The lists of statements in a statement; none for functions and classes."""
-    found: list[list[ast.stmt]] = []
-    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-        return found
-    values = node.__dict__
-    for field in ("body", "orelse", "finalbody"):
-        if values.get(field):
-            found.append(values[field])
-    for part in (*values.get("handlers", ()), *values.get("cases", ())):
-        found.append(part.body)
-    return found
+# The lists of statements in a statement; none for functions and classes. The jumps that leave a block.
+blocks_of, jumps_of = partial(_core.blocks_of, FLOW), partial(_core.jumps_of, FLOW)
 
 
 def is_endless(node: ast.stmt) -> bool:
@@ -85,62 +77,38 @@ def is_endless(node: ast.stmt) -> bool:
 def always_jumps(body: list[ast.stmt]) -> bool:
     """True if no path reaches the end of the block."""
     for node in body:
-        if isinstance(node, ast.Return | ast.Break | ast.Continue | ast.Raise):
+        if isinstance(node, JUMPS):
             return True
         if isinstance(node, ast.If) and node.orelse:
             if always_jumps(node.body) and always_jumps(node.orelse):
                 return True
         if is_endless(node):
-            if not any(isinstance(n, ast.Break) for n in _own_jumps(node.body)):  # type: ignore[attr-defined]
+            if not any(isinstance(n, ast.Break) for n in jumps_of(node.body)):  # type: ignore[attr-defined]
                 return True
     return False
 
 
-def _own_jumps(body: list[ast.stmt]) -> Iterator[ast.stmt]:
-    """The jumps that leave a block."""
-    for node in body:
-        if isinstance(node, ast.Return | ast.Break | ast.Continue):
-            yield node
-        elif isinstance(node, Loop):
-            yield from (n for n in _own_jumps(node.body) if isinstance(n, ast.Return))
-            yield from _own_jumps(node.orelse)
-        else:
-            for block in blocks_of(node):
-                yield from _own_jumps(block)
-
-
 def _leaves_construct(node: ast.stmt) -> bool:
     """True if a return is inside a construct; the statement is in no loop."""
-    if isinstance(node, Loop) or (isinstance(node, ast.If) and may_be_traced(node.test)):
-        return next(_own_jumps([node]), None) is not None
+    if isinstance(node, LOOPS) or (isinstance(node, ast.If) and may_be_traced(node.test)):
+        return bool(jumps_of([node]))
     return any(_leaves_construct(n) for block in blocks_of(node) for n in block)
 
 
 def _jumps_from_finally(body: list[ast.stmt]) -> bool:
-    left = list(body)
-    while left:
-        node = left.pop()
-        if getattr(node, "finalbody", None) and next(_own_jumps(node.finalbody), None):  # type: ignore[attr-defined]
-            return True
-        for block in blocks_of(node):
-            left += block
-    return False
-
-
-def _declarations(body: list[ast.stmt]) -> Iterator[ast.stmt]:
-    """The global and nonlocal statements among these: they define scopes even if unreachable."""
     for node in body:
-        if isinstance(node, ast.Global | ast.Nonlocal):
-            yield node
-        for block in blocks_of(node):
-            yield from _declarations(block)
+        if getattr(node, "finalbody", None) and jumps_of(node.finalbody):  # type: ignore[attr-defined]
+            return True
+        if any(map(_jumps_from_finally, blocks_of(node))):
+            return True
+    return False
 
 
 class LoopFlags:
     """The flags of one loop; None for kinds of jumps that it does not contain."""
 
     def __init__(self, node: Loop, number: int) -> None:
-        kinds = {type(n) for n in _own_jumps(node.body)}
+        kinds = {type(n) for n in jumps_of(node.body)}
         self.broken = f"__ci_break{number}" if ast.Break in kinds else None
         self.skipped = f"__ci_continue{number}" if ast.Continue in kinds else None
         self.returns = ast.Return in kinds
@@ -173,7 +141,7 @@ class Lowering:
         if RETURN in self.used:
             has_text = isinstance(new[0], ast.Expr) and isinstance(new[0].value, ast.Constant)
             new.insert(int(has_text), self._set(new[0], RETURN, False))
-        declarations = list(_declarations(self.dropped))
+        declarations: list[Any] = _core.names_of(FLOW, (self.dropped,), True)[-1]
         node.body = declarations + (self._prune(new) if self.flags else new)
 
     # building
@@ -214,13 +182,13 @@ class Lowering:
         body = list(body)
         while body:
             node = body.pop(0)
-            if isinstance(node, ast.Return | ast.Break | ast.Continue):
+            if ROWS[type(node)].flow in LEAVES:
                 self.dropped += body
                 if not inside:
                     return [*out, node], jumps
                 return out + self._jump(node, loop), jumps | {type(node)}
             if isinstance(node, ast.If) and (inside or _leaves_construct(node)):
-                if next(_own_jumps([node]), None) is not None:
+                if jumps_of([node]):
                     new, more = self._branch(node, body, place)
                     return out + new, jumps | more
             ends = always_jumps([node])
@@ -280,8 +248,8 @@ class Lowering:
     ) -> tuple[list[ast.stmt], set[Any], list[ast.stmt]]:
         """A lowered statement, its jumps, and the statements that follow it before the rest."""
         jumps: set[Any] = set()
-        if isinstance(node, Loop):
-            return self._loop(node, place)
+        if isinstance(node, LOOPS):
+            return self._loop(node, place)  # type: ignore[arg-type]
         if isinstance(node, ast.If) and may_be_traced(node.test):
             place = place[0], True
         if isinstance(node, ast.If | ast.With | ast.Try) or hasattr(node, "handlers"):
@@ -363,8 +331,8 @@ class Lowering:
         for node in body:
             if self._is_dead(node):
                 continue
-            if isinstance(node, Loop):
-                node.ci_resets = [n for n in node.ci_resets if not self._is_dead(n)]  # type: ignore[union-attr]
+            if isinstance(node, LOOPS):
+                node.ci_resets = [n for n in node.ci_resets if not self._is_dead(n)]  # type: ignore[attr-defined]
             for field in ("body", "orelse", "finalbody"):
                 if isinstance(getattr(node, field, None), list) and blocks_of(node):
                     setattr(node, field, self._prune(getattr(node, field)))
@@ -387,11 +355,11 @@ class Lowering:
 
 
 PREFIX = "_exit"
-JUMPS = ast.Break | ast.Continue | ast.Return | ast.Yield | ast.YieldFrom | ast.Await
 ITERATED = frozenset({"enumerate", "len", "max", "min", "range", "reversed", "sorted", "zip"})
 PRINTING = frozenset({"debug", "error", "info", "log", "warn", "warning", "write"})
 EMPTY: frozenset[int] = frozenset()
-SCOPES = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda
+SUSPENDING = ast.Yield, ast.YieldFrom, ast.Await
+SCOPES = ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda
 
 
 class SinkPrints(Transformer):
@@ -473,21 +441,13 @@ def lines(body: list[ast.stmt]) -> frozenset[int]:
 
 def breaks(body: list[ast.stmt]) -> int:
     """The number of jumps that leave the loop with this body."""
-    count = 0
-    for node in body:
-        count += isinstance(node, ast.Break | ast.Return)
-        if isinstance(node, Loop):
-            count += sum(isinstance(n, ast.Return) for n in walk(node))
-            count += breaks(node.orelse)
-        elif not isinstance(node, SCOPES):
-            count += sum(breaks(block) for block in blocks_of(node))
-    return count
+    return sum(not isinstance(jump, ast.Continue) for jump in jumps_of(body))
 
 
 def is_effect(body: list[ast.stmt]) -> bool:
     """True for statements whose only purpose is output, without jumps."""
     prints = any(isinstance(n, ast.Expr) and is_print(n.value) for n in body)
-    return prints and not any(isinstance(n, JUMPS | SCOPES) for part in body for n in walk(part))
+    return prints and not any(isinstance(n, (*JUMPS, *SUSPENDING, *SCOPES)) for part in body for n in walk(part))
 
 
 def is_print(node: ast.expr) -> bool:

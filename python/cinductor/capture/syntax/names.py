@@ -1,7 +1,6 @@
 """Traverses, transforms and positions syntax trees, and collects the names of a function.
 
-A faster replacement for `ast`'s visitors, which look up every field and every visitor method by name; long
-functions are traversed many times. For a function it also computes which names it binds, in which scope each name
+A faster replacement for `ast`'s visitors, in C: long functions are traversed many times. For a function it also computes which names it binds, in which scope each name
 lives, and how each use of a name is used. Operators and contexts have neither children nor positions and are
 skipped.
 """
@@ -9,78 +8,33 @@ skipped.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
 from typing import Any, ClassVar
 
 from ... import _core
 from ...base.records import NamedTuple
+from .rows import FLOW
 
 FunctionNode = ast.FunctionDef | ast.Lambda
-LEAVES = frozenset({ast.Name, ast.Constant})  # most nodes
-
 
 # The child nodes in order; a node and all below it, breadth first; a copy of these. A new node with the position of an old one; the
 # position of a node, for a new one. Called thousands of times, so they are implemented in C.
 children, walk, duplicate, placed, place_of = _core.children, _core.walk, _core.duplicate, _core.placed, _core.place_of
 
 
-class Methods(dict[type[ast.AST], Callable[[Any, Any], Any]]):
-    """The visitor method of each class of nodes, looked up at its first use."""
+class Visitor(_core.SyntaxVisitor):
+    """Calls `visit_Name` etc. for nodes of that class, and `generic_visit` for others, which visits the children."""
 
-    def __init__(self, visitor: type[Visitor]) -> None:
-        self.visitor = visitor
-
-    def __missing__(self, kind: type[ast.AST]) -> Callable[[Any, Any], Any]:
-        cls = self.visitor
-        found: Callable[[Any, Any], Any] = getattr(cls, f"visit_{kind.__name__}", cls.generic_visit)
-        self[kind] = found
-        return found
-
-
-class Visitor:
-    """Calls `visit_Name` etc. for nodes of that class, and `generic_visit` for others."""
-
-    _methods: ClassVar[Methods]
-    _quiet: ClassVar[frozenset[type[ast.AST]]]  # classes of leaves without a method
+    _methods: ClassVar[dict[type[ast.AST], Any]]
+    generic_visit = _core.SyntaxVisitor.visit_parts
 
     def __init_subclass__(cls) -> None:
-        cls._methods = Methods(cls)
-        cls._quiet = frozenset(c for c in LEAVES if not hasattr(cls, f"visit_{c.__name__}"))
-
-    def visit(self, node: Any) -> Any:
-        """The result of the method for the node's class."""
-        return node if type(node) in self._quiet else self._methods[type(node)](self, node)
-
-    def generic_visit(self, node: ast.AST) -> Any:
-        """Visit the children of a node."""
-        for child in children(node):
-            if type(child) not in self._quiet:
-                self._methods[type(child)](self, child)
+        cls._methods = {}
 
 
 class Transformer(Visitor):
     """A visitor whose methods return the replacement of a node; in lists, several or none."""
 
-    def generic_visit(self, node: ast.AST) -> Any:
-        """The node with its children replaced."""
-        values = node.__dict__
-        for field in node._fields:
-            value = values.get(field)
-            if type(value) is list:
-                values[field] = self._list(value) if value else value
-            elif isinstance(value, ast.AST) and value._fields and type(value) not in self._quiet:
-                values[field] = self._methods[type(value)](self, value)
-        return node
-
-    def _list(self, nodes: list[Any]) -> list[Any]:
-        out: list[Any] = []
-        for node in nodes:
-            new = self.visit(node) if isinstance(node, ast.AST) else node
-            if isinstance(new, list):
-                out += new
-            elif new is not None or node is None:
-                out.append(new)
-        return out
+    generic_visit = _core.SyntaxVisitor.replace_parts
 
 
 # --- the names of a function ---
@@ -105,7 +59,7 @@ def is_closed(node: FunctionNode) -> bool:
 
 
 class Names:
-    """The names that a function's body binds, and those it declares global or nonlocal; lists that are gathered
+    """The names that a function binds, declares global or nonlocal, unbinds, and loads in inner functions; lists that are gathered
     (`Uses`), and those of them that it returns.
     """
 
@@ -113,8 +67,6 @@ class Names:
         self.bound: set[str] = set()
         self.globals: set[str] = set()
         self.nonlocals: set[str] = set()
-        self.loads: set[str] = set()  # by inner functions
-        self.unbound: set[str] = set()  # that some statement deletes
         arguments = node.args
         for arg in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
             self.bound.add(arg.arg)
@@ -122,93 +74,15 @@ class Names:
             if star is not None:
                 self.bound.add(star.arg)
         self.arguments = frozenset(self.bound)
-        self.add(*(node.body if isinstance(node.body, list) else [node.body]))
+        _, _, bound, self.loads, _, self.unbound, declared = _core.names_of(FLOW, (node.body,), True)
+        self.bound.update(bound)
+        for declaration in declared:
+            (self.globals if isinstance(declaration, ast.Global) else self.nonlocals).update(declaration.names)  # type: ignore[attr-defined]
         self.bound -= self.globals | self.nonlocals
         self.gathers = self.results = frozenset[str]()
         if [n for n in walk(node) if type(n) is ast.List and not n.elts]:
             uses = Uses(node, self)
             self.gathers, self.results = uses.gathered(), uses.gathered(RETURNED)
-
-    def add(self, *nodes: ast.AST | None) -> None:
-        """Add the names that these nodes bind, in order."""
-        left = list(nodes[::-1])
-        while left:
-            node = left.pop()
-            if type(node) is ast.Name:
-                if type(node.ctx) is not ast.Load:
-                    self.bound.add(node.id)
-                    if type(node.ctx) is ast.Del:
-                        self.unbound.add(node.id)
-            elif node is not None:
-                binds = BINDS.get(type(node).__name__)
-                left += reversed(children(node) if binds is None else binds(self, node))
-
-    def _function(self, node: FunctionNode) -> list[Any]:
-        """Defaults and decorators of an inner function are evaluated here; its body reads names later."""
-        decorators = []
-        if isinstance(node, ast.FunctionDef):
-            self.bound.add(node.name)
-            if is_closed(node):
-                return []
-            decorators = node.decorator_list
-        for child in walk(node):
-            if isinstance(child, ast.Name):
-                self.loads.add(child.id)
-                if isinstance(child.ctx, ast.Del):
-                    self.unbound.add(child.id)
-            elif isinstance(child, ast.ExceptHandler) and child.name:
-                self.unbound.add(child.name)
-        return [*node.args.defaults, *node.args.kw_defaults, *decorators]
-
-    def _comprehension(self, node: Any) -> list[Any]:
-        """Its targets are its own."""
-        before = set(self.bound)
-        self.add(*children(node))
-        walrus = {n.target.id for n in walk(node) if isinstance(n, ast.NamedExpr)}
-        self.bound -= targets_of(node) - before - walrus
-        return []
-
-    def _type(self, node: Any) -> list[Any]:
-        self.loads |= names_in(node.value, *node.type_params)
-        return [node.name]
-
-    def _global(self, node: ast.Global) -> list[Any]:
-        self.globals.update(node.names)
-        return []
-
-    def _nonlocal(self, node: ast.Nonlocal) -> list[Any]:
-        self.nonlocals.update(node.names)
-        return []
-
-    def _import(self, node: ast.Import | ast.ImportFrom) -> list[Any]:
-        self.bound.update((alias.asname or alias.name).split(".")[0] for alias in node.names)
-        return []
-
-    def _handler(self, node: ast.ExceptHandler) -> list[Any]:
-        if node.name:
-            self.bound.add(node.name)
-            self.unbound.add(node.name)
-        return children(node)
-
-    def _pattern(self, node: Any) -> list[Any]:
-        name = getattr(node, "name", None) or getattr(node, "rest", None)
-        if name:
-            self.bound.add(name)
-        return children(node)
-
-
-# Nodes that bind names in other ways than by a store, and their parts that are evaluated in the function itself.
-BINDS: dict[str, Callable[[Names, Any], list[Any]]] = {
-    "FunctionDef": Names._function,
-    "Lambda": Names._function,
-    **dict.fromkeys(("ListComp", "SetComp", "DictComp", "GeneratorExp"), Names._comprehension),
-    "TypeAlias": Names._type,
-    "Global": Names._global,
-    "Nonlocal": Names._nonlocal,
-    **dict.fromkeys(("Import", "ImportFrom"), Names._import),
-    "ExceptHandler": Names._handler,
-    **dict.fromkeys(("MatchAs", "MatchStar", "MatchMapping"), Names._pattern),
-}
 
 
 # --- uses of names ---

@@ -8,10 +8,7 @@ Reads of globals, builtins and free names, attribute and item loads, calls, stor
 Jumps become flags first (`jumps`), and `cfg` computes which names a loop carries. Everything else stays as
 written, in the user's own frame, with the user's line numbers and file. The rewriting is done once per code
 object. Code that cannot be rewritten has a reason (`NotRewritable`). Every class of Python's syntax has a row with
-its treatment:
-
-captured: becomes a call of the stage, which sees the value or the effect. kept: stays as written; its parts are
-captured where they are. break: a function that contains it runs in NumPy as a whole, for the given reason.
+its treatment (`rows`).
 """
 
 from __future__ import annotations
@@ -28,12 +25,12 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from ... import _core
-from ...base.records import NamedTuple
 from ...base.user_frame import wrong
 from . import bytecode, desugar
 from .control import Control
 from .jumps import with_exits_behind
 from .names import FunctionNode, Transformer, children, duplicate, place_of, walk
+from .rows import BREAK, ROWS, SYNTAX
 from .stage_calls import OURS, STAGE, Site
 
 FACTORY = "__ci_factory__"
@@ -311,9 +308,6 @@ class Mangler(Transformer):
             return name
         return name if name.endswith("__") or "." in name else self.prefix + name
 
-    def visit_Name(self, node: ast.Name) -> ast.AST:
-        return self.generic_visit(node)
-
     def generic_visit(self, node: ast.AST) -> ast.AST:
         for field in ("id", "attr", "arg", "name", "rest", "asname"):
             value = getattr(node, field, None)
@@ -329,88 +323,8 @@ class Mangler(Transformer):
 # --- rewriting ---
 
 
-class SyntaxRow(NamedTuple):
-    """The treatment of a class of syntax, and the reason."""
-
-    verdict: str
-    reason: str
-
-
-KEPT, CAPTURED, BREAK = "kept", "captured", "break"
-
-SYNTAX: dict[str, SyntaxRow] = {
-    # statements
-    "FunctionDef": SyntaxRow(KEPT, "rewritten in place; decorators are called by the stage"),
-    "AsyncFunctionDef": SyntaxRow(BREAK, "defines a coroutine"),
-    "ClassDef": SyntaxRow(BREAK, "defines a class"),
-    "Return": SyntaxRow(CAPTURED, "inside a construct it sets flags"),
-    "Delete": SyntaxRow(CAPTURED, "deleting an attribute, an item or a global is an effect"),
-    "Assign": SyntaxRow(CAPTURED, "stores to attributes, items and globals; unpacking"),
-    "TypeAlias": SyntaxRow(KEPT, "its value is not evaluated"),
-    "AugAssign": SyntaxRow(CAPTURED, "may change an object in place"),
-    "AnnAssign": SyntaxRow(CAPTURED, "an assignment"),
-    "For": SyntaxRow(CAPTURED, "a construct: the stage decides how it runs"),
-    "AsyncFor": SyntaxRow(BREAK, "is part of a coroutine"),
-    "While": SyntaxRow(CAPTURED, "a construct: the stage decides how it runs"),
-    "If": SyntaxRow(CAPTURED, "a construct, with its elif, unless its test is never traced"),
-    "With": SyntaxRow(CAPTURED, "entering and leaving a context is an effect, but for numpy.errstate"),
-    "AsyncWith": SyntaxRow(BREAK, "is part of a coroutine"),
-    "Match": SyntaxRow(CAPTURED, "the `if` that asks the same questions"),
-    "Raise": SyntaxRow(KEPT, "its parts are captured"),
-    "Try": SyntaxRow(KEPT, "its parts are captured"),
-    "TryStar": SyntaxRow(BREAK, "has except*, where Python puts what a handler raises into a group"),
-    "Assert": SyntaxRow(CAPTURED, "its test is read by the stage, or checked when the program runs"),
-    "Import": SyntaxRow(CAPTURED, "importing a module that is not there yet is an effect"),
-    "ImportFrom": SyntaxRow(CAPTURED, "the names it binds are guarded reads"),
-    "Global": SyntaxRow(KEPT, "stores to the name are captured"),
-    "Nonlocal": SyntaxRow(KEPT, "stores to a name outside the function are captured"),
-    "Expr": SyntaxRow(KEPT, "its value is captured"),
-    "Pass": SyntaxRow(KEPT, "does nothing"),
-    "Break": SyntaxRow(CAPTURED, "sets a flag"),
-    "Continue": SyntaxRow(CAPTURED, "sets a flag"),
-    # expressions
-    "BoolOp": SyntaxRow(CAPTURED, "its operands are evaluated lazily, by the stage where one is traced"),
-    "NamedExpr": SyntaxRow(KEPT, "binds a local name"),
-    "BinOp": SyntaxRow(CAPTURED, "operands that are not traced are read whole"),
-    "UnaryOp": SyntaxRow(CAPTURED, "operands that are not traced are read whole; `not` by the stage"),
-    "Lambda": SyntaxRow(KEPT, "rewritten in place"),
-    "IfExp": SyntaxRow(CAPTURED, "its operands are evaluated lazily, both where its test is traced"),
-    "Dict": SyntaxRow(CAPTURED, "mappings unpacked into it are read by the stage, keys are seen"),
-    "Set": SyntaxRow(CAPTURED, "what is hashed is seen"),
-    "ListComp": SyntaxRow(CAPTURED, "the loop that it is short for, unless its parts forbid it"),
-    "SetComp": SyntaxRow(CAPTURED, "what is iterated is read by the stage"),
-    "DictComp": SyntaxRow(CAPTURED, "what is iterated is read by the stage"),
-    "GeneratorExp": SyntaxRow(
-        CAPTURED, "a loop where a builtin takes it whole; else it may not outlive the call"
-    ),
-    "Await": SyntaxRow(BREAK, "is part of a coroutine"),
-    "Yield": SyntaxRow(BREAK, "is part of a generator"),
-    "YieldFrom": SyntaxRow(BREAK, "is part of a generator"),
-    "Compare": SyntaxRow(
-        CAPTURED, "operands that are not traced are read whole; chains are joined by `and`"
-    ),
-    "Call": SyntaxRow(CAPTURED, "the stage decides by the identity of what is called"),
-    "FormattedValue": SyntaxRow(CAPTURED, "the value is read whole"),
-    "JoinedStr": SyntaxRow(KEPT, "its parts are captured"),
-    "Interpolation": SyntaxRow(CAPTURED, "the value is read whole"),
-    "TemplateStr": SyntaxRow(KEPT, "its parts are captured"),
-    "Constant": SyntaxRow(KEPT, "a constant"),
-    "Attribute": SyntaxRow(CAPTURED, "a guarded read, or an effect when stored to"),
-    "Subscript": SyntaxRow(CAPTURED, "a guarded read, or an effect when stored to"),
-    "Starred": SyntaxRow(CAPTURED, "what is unpacked is read by the stage"),
-    "Name": SyntaxRow(CAPTURED, "globals, builtins and names of enclosing functions are guarded reads"),
-    "List": SyntaxRow(KEPT, "its parts are captured"),
-    "Tuple": SyntaxRow(KEPT, "its parts are captured"),
-    "Slice": SyntaxRow(CAPTURED, "becomes a slice object"),
-}
-
 # Functions that inspect the caller's frame: a function that calls one runs in NumPy.
 FRAME_READERS = frozenset({"locals", "vars", "dir", "eval", "exec", "globals", "__import__", "breakpoint"})
-
-
-def verdict(node: ast.AST) -> SyntaxRow | None:
-    """The row of a statement or expression; None for other syntax (operators, contexts, ...)."""
-    return SYNTAX.get(type(node).__name__)
 
 
 ANNOTATIONS_ARE_TEXT = __future__.annotations.compiler_flag
@@ -580,8 +494,8 @@ def _check(root: FunctionNode, code: types.CodeType) -> None:
         if isinstance(node, ast.Global | ast.Nonlocal):
             declared.update(node.names)
     for node in doubtful:
-        row = verdict(node)
-        reason = row.reason if row and row.verdict == BREAK else None
+        row = ROWS.get(type(node))
+        reason = row.reason if row is not None and row.verdict == BREAK else None
         if isinstance(node, ast.Call):
             if is_resized(node.func, code):
                 reason = "may resize an array in place, which depends on who refers to it"
