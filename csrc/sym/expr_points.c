@@ -50,7 +50,7 @@ combine(CiExprKind kind, int64_t a, int64_t b, int64_t *out)
     case CI_EXPR_mod:
         if (b <= 0)
             return false;
-        *out = ci_floor_mod(a, b);
+        *out = a % b + (a % b < 0 ? b : 0);
         if (kind == CI_EXPR_floordiv)
             *out = (a - *out) / b;
         return true;
