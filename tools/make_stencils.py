@@ -24,7 +24,7 @@ CODE = (
     "-O3 -std=gnu11 -w -fno-pic -mcmodel=small -ffunction-sections -fomit-frame-pointer -fno-stack-protector "
     "-fcf-protection=none -fno-asynchronous-unwind-tables -mno-vzeroupper -fno-tree-loop-distribute-patterns -g0"
 ).split()
-LONGEST = 400  # bytes of one stencil: a longer one computes lane by lane
+LONGEST = {"stencil_": 400, "row_": 120}  # bytes of one stencil: the interpreter's function is called for a longer row of ops.def
 NUMBER, COUNT, WIDE, NEXT, TARGET, POOL = range(6)  # CiStencilHole
 R_PC32, R_PLT32 = 2, 4  # of the ABI: relocations
 NUMBERS = {1: WIDE, 10: COUNT, 11: NUMBER}  # R_64, R_32, R_32S
@@ -78,10 +78,10 @@ class Pool:
         return self.starts[section]
 
 
-def stencil(made, number, pool):
+def stencil(made, number, pool, longest):
     """The code of a function, and its places: (offset, kind, number of the hole, addend). None: it is not copied."""
     code, places = made.bytes(number), []
-    if len(code) > LONGEST:
+    if len(code) > longest:
         return None
     for offset, kind, (name, section, value), addend in made.relocations(number):
         if name.startswith("hole_") and kind in NUMBERS:
@@ -100,10 +100,9 @@ def stencil(made, number, pool):
 def stencils(made):
     pool, found = Pool(), {}
     for number, name in enumerate(made.names):
-        if name.startswith(".text.stencil_"):
-            piece = stencil(made, number, pool)
-            if piece is not None:
-                found[name[len(".text.stencil_") :]] = piece
+        for kind, longest in LONGEST.items():
+            if name.startswith(f".text.{kind}") and (piece := stencil(made, number, pool, longest)) is not None:
+                found[name[len(f".text.{kind}") :]] = piece
     return dict(sorted(found.items())), pool.bytes
 
 

@@ -14,10 +14,11 @@ ci_reduce_flatten(CiReducer *r)
     r->body = (CiStmts){0};
     r->var = ci_expr_index(r->b.sym, ci_build_name(&r->b, "p"), r->extent);
     const CiExpr *rest = ci_expr_add(r->b.sym, r->first, r->var);
-    for (int k = fold->nvars - 1; k >= 0; k--) {
-        to[k] = k ? ci_expr_mod(r->b.sym, rest, fold->extents[k]) : rest;
+    for (int k = fold->nvars - 1; k > 0; k--) {
+        to[k] = ci_expr_mod(r->b.sym, rest, fold->extents[k]);
         rest = ci_expr_floordiv(r->b.sym, rest, fold->extents[k]);
     }
+    to[0] = rest;
     CiAt at = {fold->nvars, fold->vars, to, NULL, 1, NULL, 1};
     CiStmts *outside = ci_build_enter(&r->b, &r->body);
     const int *lifted = ci_build_at(&r->b, &fold->body, &at);

@@ -28,6 +28,7 @@ ci_sym_new(CiContext *ctx)
     sym->minima = ci_map_new(ctx);
     sym->maxima = ci_map_new(ctx);
     sym->points = ci_map_new(ctx);
+    sym->unproved = ci_map_new(ctx);
     return sym;
 }
 

@@ -2,14 +2,11 @@
  * 0. And proofs that two element numbers differ: by order, or digit by digit, where m*q + r with
  * |r| < m is 0 only if q and r both are.
  *
- * Most queries are false, and searching for a proof that does not exist takes long. So a query is
- * first evaluated at a few sample points within all ranges; if it is false at one, there is no
- * search. */
+ * A query that is false at a sample point where all facts hold (expr_points.c) is not searched for. */
 #include "sym/expr_private.h"
 
 #define MAX_FACTS 2  /* used in one proof */
 #define MAX_DIGITS 3 /* taken off one difference */
-#define POINTS 8
 
 typedef struct Facts {
     CiSym *sym;
@@ -18,132 +15,19 @@ typedef struct Facts {
     unsigned points; /* where all facts hold, one bit each */
 } Facts;
 
-/* ---- points ---- */
-
-/* The values of an expression at the sample points. A point that is outside a range, or overflows,
- * has no bit. */
-typedef struct Points {
-    int64_t at[POINTS];
-    unsigned known;
-} Points;
-
-static const Points *points_of(CiSym *sym, const CiExpr *e);
-
-/* An end of the symbol's range, or something between; sizes are small and differ. */
-static void
-place_symbol(CiSym *sym, const CiExpr *symbol, Points *p)
-{
-    bool is_size = symbol->symbol_kind == CI_SYMBOL_size;
-    bool is_limited = symbol->limit && symbol->limit->kind != CI_EXPR_const;
-    const Points *limit = is_limited ? points_of(sym, symbol->limit) : NULL;
-    int64_t low = symbol->low == CI_MINUS_INFINITY ? -4 : symbol->low;
-    for (unsigned point = 0; point < POINTS; point++) {
-        int64_t high = symbol->high;
-        unsigned way =
-            ((symbol->id + 1) * 2654435761u ^ (point + 1) * 2246822519u) * 3266489917u >> 12;
-        if (limit && !(limit->known >> point & 1))
-            continue;
-        if (limit)
-            high = limit->at[point] - 1;
-        if (high > low + 9)
-            high = is_size ? low + 3 + way % 7 : low + 9;
-        p->at[point] = is_size || way % 3 == 0 ? high : way % 3 == 1 ? low : low + (high - low) / 2;
-        p->known |= (unsigned)(low <= high) << point;
-    }
-}
-
-static bool
-combine(CiExprKind kind, int64_t a, int64_t b, int64_t *out)
-{
-    switch (kind) {
-    case CI_EXPR_product:
-        return !__builtin_mul_overflow(a, b, out);
-    case CI_EXPR_floordiv:
-    case CI_EXPR_mod:
-        if (b <= 0)
-            return false;
-        *out = ci_floor_mod(a, b);
-        if (kind == CI_EXPR_floordiv)
-            *out = (a - *out) / b;
-        return true;
-    default:
-        *out = (a < b) == (kind == CI_EXPR_min) ? a : b;
-        return true;
-    }
-}
-
-static bool
-add_term(int64_t all, int64_t coef, int64_t x, int64_t *out)
-{
-    return !__builtin_mul_overflow(x, coef, &x) && !__builtin_add_overflow(all, x, out);
-}
-
-static void
-place_operation(CiSym *sym, const CiExpr *e, Points *p)
-{
-    bool is_linear = e->kind == CI_EXPR_linear;
-    p->known = (1u << POINTS) - 1;
-    for (int k = 0; k < e->nargs; k++) {
-        const Points *arg = points_of(sym, e->args[k]);
-        p->known &= arg->known;
-        for (int point = 0; point < POINTS; point++) {
-            int64_t x = arg->at[point], *all = &p->at[point];
-            bool is_known = p->known >> point & 1;
-            if (is_known && is_linear)
-                is_known = add_term(k ? *all : e->value, e->coefs[k], x, all);
-            else if (is_known && k)
-                is_known = combine(e->kind, *all, x, all);
-            else
-                *all = x;
-            p->known &= ~((unsigned)!is_known << point);
-        }
-    }
-}
-
-/* Expressions share what they are made of, and are asked for again and again: each is computed
- * once. */
-static const Points *
-points_of(CiSym *sym, const CiExpr *e)
-{
-    Points *p = ci_map_find(sym->points, e->id);
-    if (p)
-        return p;
-    p = CI_NEW(sym->ctx, Points);
-    if (e->kind == CI_EXPR_symbol)
-        place_symbol(sym, e, p);
-    else if (e->kind != CI_EXPR_const)
-        place_operation(sym, e, p);
-    else
-        p->known = (1u << POINTS) - 1;
-    for (int point = 0; e->kind == CI_EXPR_const && point < POINTS; point++)
-        p->at[point] = e->value;
-    ci_map_put(sym->points, e->id, p);
-    return p;
-}
-
-static unsigned
-negative_at(CiSym *sym, const CiExpr *e)
-{
-    const Points *p = points_of(sym, e);
-    unsigned negative = 0;
-    for (int point = 0; point < POINTS; point++)
-        negative |= (unsigned)(p->at[point] < 0) << point;
-    return negative & p->known;
-}
-
 static Facts
 make_facts(CiSym *sym, int nfacts, const CiExpr *const *facts)
 {
-    Facts f = {sym, nfacts, facts, (1u << POINTS) - 1};
+    Facts f = {sym, nfacts, facts, (1u << CI_SAMPLE_POINTS) - 1};
     for (int k = 0; k < nfacts; k++)
-        f.points &= points_of(sym, facts[k])->known & ~negative_at(sym, facts[k]);
+        f.points &= ci_expr_known_at(sym, facts[k]) & ~ci_expr_negative_at(sym, facts[k]);
     return f;
 }
 
 static bool
 is_refuted(const Facts *f, const CiExpr *e)
 {
-    return (f->points & negative_at(f->sym, e)) != 0;
+    return (f->points & ci_expr_negative_at(f->sym, e)) != 0;
 }
 
 /* ---- proofs ---- */

@@ -11,6 +11,7 @@ struct CiSym {
     CiMap *symbols; /* interned name -> the symbol asked for last */
     CiMap *quotients, *remainders, *minima, *maxima; /* ids of both operands -> result */
     CiMap *points; /* id -> what it is at points that proofs are tried at */
+    CiMap *unproved; /* ids of those that a whole search has not proved to be at least 0 */
     uint32_t next_id;
     const CiExpr *recent[64]; /* constants asked for lately, by their value */
     int proof_depth; /* proofs build expressions, and building proves: this bounds the descent */
@@ -50,6 +51,10 @@ int64_t ci_checked_mul(CiContext *ctx, int64_t a, int64_t b);
 int64_t ci_checked_floordiv(CiContext *ctx, int64_t a, int64_t b);
 int64_t ci_floor_mod(int64_t a, int64_t b);
 
+/* Sample points within all ranges, a bit each: where the value of an expression is known, and where it is negative. */
+enum { CI_SAMPLE_POINTS = 8 };
+unsigned ci_expr_known_at(CiSym *sym, const CiExpr *e);
+unsigned ci_expr_negative_at(CiSym *sym, const CiExpr *e);
 /* a - b - margin; NULL when a constant overflows. */
 const CiExpr *ci_expr_difference(CiSym *sym, const CiExpr *a, const CiExpr *b, int64_t margin);
 /* Proved: e >= 0 wherever its symbols are in their ranges and below their limits. */

@@ -10,9 +10,6 @@
 #include "ir/plain.h"
 #include "program/program.h"
 
-/* A number that Python computes anew in each call and that became part of the graph makes a new
- * segment each time. Beyond a limit, new segments of a function are interpreted, which needs no
- * compiler. */
 /* Returns the interpreter of the same device, or NULL. */
 static const CiBackend *
 find_interpreter(const CxTracer *t)
@@ -20,6 +17,16 @@ find_interpreter(const CxTracer *t)
     return ci_backend_find(t->state->runtime.registry, t->backend->device->name, "interp");
 }
 
+/* A backend that needs no compiler: of stencils, or the interpreter. NULL: there is none. */
+static const CiBackend *
+find_unbuilt(const CxTracer *t)
+{
+    const CiBackend *first = cx_find_first(t->state, t->backend, &t->options);
+    return first != NULL ? first : find_interpreter(t);
+}
+
+/* A number that Python computes anew in each call and that became part of the graph makes a new
+ * segment each time. Beyond a limit, new segments of a function are run without a compiler. */
 static const CiBackend *
 choose_backend(CxTracer *t)
 {
@@ -36,12 +43,12 @@ choose_backend(CxTracer *t)
     Py_XDECREF(number);
     if (count < 0)
         return NULL;
-    const CiBackend *plain = find_interpreter(t);
+    const CiBackend *plain = find_unbuilt(t);
     if (!t->needs_python || count <= limit || plain == NULL || plain == t->backend)
         return t->backend;
     if (count == limit + 1 &&
         cx_warn("%U has compiled %ld different pieces between steps that Python runs, the limit; "
-                "further ones are run by the interpreter backend. Often a number that Python computes "
+                "further ones are not compiled. Often a number that Python computes "
                 "anew in each call has become part of them: keep it in a 0-d array, or compile the "
                 "part without the breaks that cinductor.explain shows",
                 t->name, limit) < 0)
@@ -50,7 +57,7 @@ choose_backend(CxTracer *t)
 }
 
 /* True if a build pays for a piece between two breaks: its next run alone takes long enough in NumPy, or
- * its runs have taken the rent, a share of the build's price. Until then the piece is interpreted. A call that
+ * its runs have taken the rent, a share of the build's price. Until then no compiler is used for it. A call that
  * owes no rent builds a piece when it meets it again, and a piece that is not light at once. */
 static bool
 is_due(const CxTracer *t, const CxProgram *before, double plain, double price)
@@ -143,7 +150,7 @@ static CxProgram *
 compile_segment(CxTracer *t, PyObject *key, const CxProgram *before, double plain, double price)
 {
     bool builds = is_due(t, before, plain, price);
-    const CiBackend *backend = builds ? choose_backend(t) : find_interpreter(t);
+    const CiBackend *backend = builds ? choose_backend(t) : find_unbuilt(t);
 
     if (backend == NULL)
         return NULL;
@@ -182,9 +189,9 @@ keep(CxTracer *t, CxProgram *program)
     return PySet_Add(t->kept, (PyObject *)program);
 }
 
-/* True if an interpreted program is still not worth its build. */
+/* True if a program that no compiler has built is still not worth its build. */
 static bool
-stays_interpreted(const CxTracer *t, CxProgram *program, double plain, double price)
+stays_unbuilt(const CxTracer *t, CxProgram *program, double plain, double price)
 {
     program->rent = fmin(program->rent, fmax(t->rent * price, 1e-9));
     return !is_due(t, program, plain, price);
@@ -228,7 +235,7 @@ cx_segment_find(CxTracer *t, const char *form, double plain)
         return NULL;
     t->price += price;
     CxProgram *program = cx_program_find(t->state, key, &failed);
-    bool is_known = program != NULL && (program->rent == 0 || stays_interpreted(t, program, plain, price));
+    bool is_known = program != NULL && (program->rent == 0 || program->on_paid != NULL || stays_unbuilt(t, program, plain, price));
     bool builds = !is_known && !failed;
     CxProgram *made = NULL;
     if ((builds || !cx_block_is_exact(t->state, t->graph->body)) && ask_for_build(t, key, plain, price, &made) < 0)

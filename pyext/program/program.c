@@ -344,6 +344,7 @@ program_dealloc(PyObject *self)
     PyObject_GC_UnTrack(self);
     cx_program_take_out(p);
     Py_XDECREF(p->wrapper);
+    Py_XDECREF(p->on_paid);
     Py_XDECREF(p->user_backend);
     Py_XDECREF(p->texts);
     Py_XDECREF(p->passes);
@@ -366,6 +367,7 @@ program_traverse(PyObject *self, visitproc visit, void *arg)
     CxProgram *p = (CxProgram *)self;
     Py_VISIT(Py_TYPE(self));
     Py_VISIT(p->wrapper);
+    Py_VISIT(p->on_paid);
     Py_VISIT(p->user_backend);
     Py_VISIT(p->texts);
     Py_VISIT(p->passes);
@@ -377,6 +379,7 @@ program_clear(PyObject *self)
 {
     CxProgram *p = (CxProgram *)self;
     Py_CLEAR(p->wrapper);
+    Py_CLEAR(p->on_paid);
     Py_CLEAR(p->user_backend);
     Py_CLEAR(p->texts);
     Py_CLEAR(p->passes);
@@ -412,7 +415,7 @@ program_build(PyObject *self, PyObject *unused)
 
 static PyMethodDef program_methods[] = {
     CX_METHOD(Program, build, program_build, METH_NOARGS),
-    CX_METHOD(Program, copy_stencils, cx_program_copy_stencils, METH_NOARGS),
+    CX_METHOD(Program, copy_stencils, cx_program_copy_stencils, METH_VARARGS),
     CX_METHOD(Program, text, program_text, METH_VARARGS),
     CX_METHOD(Program, observe, cx_program_observe, METH_O),
     CX_METHOD(Program, library_calls, cx_program_library_calls, METH_NOARGS),

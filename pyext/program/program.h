@@ -39,7 +39,8 @@ struct CxProgram {
     /* The reason why the host's backend runs it instead of the device's, or NULL. */
     PyObject *why_host;
     PyObject *key;      /* its key among the segments, or NULL */
-    double rent;        /* 0, or the seconds that it runs interpreted before it is built */
+    double rent;        /* 0, or the seconds that it runs on stencils, or interpreted, before it is built */
+    PyObject *on_paid;  /* called once when its runs have taken the rent; or NULL */
     double spent;       /* seconds that it has run */
 };
 /* The shape of a result buffer, if its memory is returned in another shape than the program's. */
@@ -161,7 +162,11 @@ int cx_user_backend_run(CxRun *run);
 void cx_generators_close(CxGenerators *generators);
 
 /* replacement.c: the method copy_stencils; builds what takes the place of a program of stencils. */
-PyObject *cx_program_copy_stencils(PyObject *self, PyObject *unused);
+PyObject *cx_program_copy_stencils(PyObject *self, PyObject *args);
+/* The backend whose kernels run until another has built; NULL: there is none. */
+const CiBackend *cx_find_first(CxState *state, const CiBackend *backend, const CiOptions *options);
+/* A call has ended that ran the program, from `began` (nanoseconds) on: it pays for what calls on_paid. */
+void cx_program_pay(CxProgram *program, int64_t began);
 int cx_program_replace(CxProgram *program, PyObject *info);
 
 /* made.c */

@@ -2,6 +2,8 @@
 #include "program/program.h"
 #include "state/state.h"
 
+#include "base/os.h"
+
 /* True if runs of the one may go on as runs of the other. */
 static bool
 is_alike(const CiProgram *one, const CiProgram *other)
@@ -32,43 +34,41 @@ cx_program_replace(CxProgram *p, PyObject *info)
     return cx_info_fill(info, &request.info) < 0 || cx_warn_of_cache(p->state) < 0 ? -1 : 0;
 }
 
-/* Sums of any number of elements: making their statements alone takes longer than a first program may. */
-static bool
-has_symbolic_reductions(const CiBlock *block)
+const CiBackend *
+cx_find_first(CxState *state, const CiBackend *backend, const CiOptions *options)
 {
-    for (int k = 0; k < block->nnodes; k++) {
-        const CiNode *node = block->nodes[k];
-        CiOpKind kind = ci_op_kind(node->op);
-        bool is_fold = kind == CI_OPKIND_reduce || kind == CI_OPKIND_argreduce || kind == CI_OPKIND_scan;
-        for (int axis = 0; is_fold && axis < node->args[0]->rank; axis++)
-            if (node->args[0]->sizes[axis]->kind != CI_EXPR_const)
-                return true;
-        for (int j = 0; j < node->nblocks; j++)
-            if (has_symbolic_reductions(node->blocks[j]))
-                return true;
-    }
-    return false;
+    bool may_be = options->stencils && strcmp(options->wrapper, "python") != 0;
+
+    return may_be ? ci_backend_first(state->runtime.registry, backend, options) : NULL;
 }
 
-/* The backend that makes the first program; NULL: there is none. */
-static const CiBackend *
-find_first(const CxProgram *p)
+void
+cx_program_pay(CxProgram *p, int64_t began)
 {
-    bool may_be = p->program == NULL && p->options.stencils && strcmp(p->options.wrapper, "python") != 0 &&
-                  !has_symbolic_reductions(p->graph->body);
-
-    return may_be ? ci_backend_first(p->state->runtime.registry, p->backend, &p->options) : NULL;
+    p->spent += 1e-9 * (double)(ci_os_time_ns() - began);
+    if (p->spent < p->rent)
+        return;
+    PyObject *task = p->on_paid, *done = PyObject_CallNoArgs(task);
+    p->on_paid = NULL;
+    p->rent = 0;
+    if (done == NULL)
+        PyErr_WriteUnraisable(task);
+    Py_XDECREF(done);
+    Py_DECREF(task);
 }
 
 PyObject *
-cx_program_copy_stencils(PyObject *self, PyObject *unused)
+cx_program_copy_stencils(PyObject *self, PyObject *args)
 {
     CxProgram *p = (CxProgram *)self;
     CiRequest request;
+    double rent;
+    PyObject *on_paid;
 
-    (void)unused;
     CX_ENTRY();
-    const CiBackend *first = find_first(p);
+    if (!PyArg_ParseTuple(args, "dO:copy_stencils", &rent, &on_paid))
+        return NULL;
+    const CiBackend *first = p->program != NULL ? NULL : cx_find_first(p->state, p->backend, &p->options);
     if (first == NULL)
         Py_RETURN_FALSE;
     if (cx_program_make(p->state, p->graph, &p->options, first, p->passes, NULL, NULL, NULL, NULL, &request) < 0)
@@ -78,6 +78,8 @@ cx_program_copy_stencils(PyObject *self, PyObject *unused)
         Py_RETURN_FALSE;
     }
     p->is_former = true;
+    p->rent = rent;
+    p->on_paid = rent > 0 ? Py_NewRef(on_paid) : NULL;
     PyObject *info = PyDict_New();
     int taken = info == NULL ? -1 : cx_program_take(p, &request, info);
     Py_XDECREF(info);

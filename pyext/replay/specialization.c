@@ -369,7 +369,8 @@ cx_specialization_call(CxSpecialization *s, PyObject *const *args, Py_ssize_t na
         outcome->answer = CX_CHECK_FAILED; /* its float flags become exceptions, which it may handle */
     bool runs = outcome->answer == CX_MATCH;
     bool is_open = outcome->trial != NULL && cx_trial_is_open(outcome->trial);
-    s->times_calls = fits ? is_open : s->times_calls;
+    bool pays = runs && s->program != NULL && s->program->on_paid != NULL;
+    s->times_calls = fits ? is_open || pays : s->times_calls;
     if (runs) {
         cx_guards_finish(s->guards, room.table);
         result = s->program == NULL
@@ -383,6 +384,8 @@ cx_specialization_call(CxSpecialization *s, PyObject *const *args, Py_ssize_t na
     PyMem_Free(room.block);
     if (runs && is_open)
         cx_trial_end(outcome->trial, false, began);
+    if (pays && began != 0 && result != NULL && s->program->on_paid != NULL)
+        cx_program_pay(s->program, began);
     return result;
 }
 

@@ -1114,8 +1114,15 @@ class Program:
     """
     def build(self) -> dict[str, Any]:
         """Compile a program that is not built, and return the times and counts of the compile."""
-    def copy_stencils(self) -> bool:
+    def copy_stencils(self, rent: float, on_paid: Callable[[], Any], /) -> bool:
         """Make the kernels of a program that is not built of stencils: they run until `build` replaces them.
+
+        Parameters
+        ----------
+        rent : float
+            Seconds.
+        on_paid : callable
+            Called once by the call in which runs have taken so long; never if the rent is 0.
 
         Returns
         -------

@@ -140,8 +140,20 @@ def of_any_type(x):
     return np.sqrt(x.astype(np.complex128)) + 1
 
 
+def of_quotients(x):
+    return x.astype(np.int64) // 3 % 5
+
+
+def of_words(x):
+    return (x.astype(np.uint32) * np.uint32(2654435761) >> np.uint32(7)) > x.astype(np.int8)
+
+
+def of_selected(x):
+    return x[x > 0.5] * 2
+
+
 @with_stencils
-@pytest.mark.parametrize("fn, is_copied", [(whole, True), (of_any_type, False)])
+@pytest.mark.parametrize("fn, is_copied", [(whole, True), (of_any_type, False), (of_quotients, True), (of_words, True), (of_selected, True)])
 def test_kernels_of_stencils_run_the_calls_before_the_compilers(queue, fn, is_copied):
     """They have the same bits. Programs that they cannot do wait in NumPy, as on other processors."""
     compiled, before = cinductor.compile(fn, options={"stencils": True}), built()
@@ -156,6 +168,41 @@ def test_kernels_of_stencils_run_the_calls_before_the_compilers(queue, fn, is_co
         is_same(compiled(X), fn(X))
     assert [specialization.program.backend for specialization in compiled.specializations] == ["cpu:c"]
     assert job.captures == 2 - is_copied and not job.warned and job.economy.built > 0
+
+
+@with_stencils
+def test_calls_on_stencils_pay_for_the_build_if_it_is_no_wish(queue):
+    def fn(x):
+        return np.sqrt(x * 5 + 1).sum()
+
+    compiled, before = cinductor.compile(fn, mode="lazy", options={"stencils": True}), built()
+    compiled(X)
+    _, account = of(compiled)
+    account.spent = account.due
+    is_same(compiled(X), fn(X))
+    (specialization,) = compiled.specializations
+    assert specialization.program.backend == "cpu:stencil" and not queue.tasks
+    for _ in range(200_000):
+        if queue.tasks:
+            break
+        is_same(compiled(X), fn(X))
+    assert len(queue.tasks) == 1 and built() == before
+    queue.run()
+    is_same(compiled(X), fn(X))
+    assert specialization.program.backend == "cpu:c" and built() == before + 1
+
+
+@with_stencils
+@pytest.mark.parametrize("mode", ["auto", "lazy"])
+def test_pieces_run_on_stencils_before_a_compiler_builds_them(queue, mode):
+    compiled, before = cinductor.compile(broken, mode=mode, options={"stencils": True}), built()
+    job, x = compiled._cinductor_job, np.arange(100_000.0)
+    for _ in range(8):
+        is_same(compiled(x, 3), broken(x, 3))
+        for account in compiled.accounts():
+            account.spent = max(account.spent, account.due)
+    backends = [s.program.backend for piece in job.plan.pieces for s in piece.specializations]
+    assert backends and set(backends) == {"cpu:stencil"} and built() == before
 
 
 @pytest.mark.parametrize("was_awaited", [False, True])

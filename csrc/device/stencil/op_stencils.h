@@ -1,10 +1,23 @@
 /* The stencils of one element type: the rows of ops.def, over the lanes of a register. Included once per
- * type, so it has no guard. The includer defines DTYPE_NAME, T, R, BITS, M, S and PICK as for
+ * type, so it has no guard. The includer defines DTYPE_NAME, T, BITS and PICK as for
  * interp/op_rows.h, and also these:
  *
  *   MASK, MASKS   a lane of a mask as wide as T, and a register of them;
- *   OPERAND(a)    a lane as the expressions have it;
- *   SAME(e)       a result of the same type as a lane. */
+ *   M(name)       the compiler's function, if its name has a suffix;
+ *   OPERAND(a)    a lane as the expressions have it, if it is not the lane itself;
+ *   SAME(e)       then a result of the same type as a lane. */
+#define R T
+#define S(name) JOIN(ci_##name, DTYPE_NAME)
+#ifndef M
+#define M(name) __builtin_##name
+#endif
+#ifndef OPERAND
+#define OPERAND(a) a
+#define SAME(e) (T)(e)
+#endif
+#define ROW(name)                                                                                  \
+    int32_t row_##name(STATE);                                                                     \
+    int32_t row_##name(STATE)
 #define PROBE(...) ~, 1,
 #define SECOND_(first, second, ...) second
 #define SECOND(...) SECOND_(__VA_ARGS__, ~)
@@ -24,7 +37,7 @@
 #define VALUE_real(e) (e)
 
 #define ONE(stencil, first, second, result, expression)                                            \
-    STENCIL(stencil)                                                                               \
+    ROW(stencil)                                                                                   \
     {                                                                                              \
         const NUMBERS first = (NUMBERS)acc, second = (NUMBERS)VALUE(0);                            \
         VECTOR_##result out;                                                                       \
@@ -39,7 +52,7 @@
 #define MAKE_0(name, arity, result, expression)
 #define MAKE_1(name, arity, result, expression) ARITY_##arity(name, result, expression)
 #define ARITY_1(stencil, result, expression)                                                       \
-    STENCIL(stencil)                                                                               \
+    ROW(stencil)                                                                                   \
     {                                                                                              \
         const NUMBERS one = (NUMBERS)acc;                                                          \
         VECTOR_##result out;                                                                       \
@@ -63,6 +76,7 @@
     MAKE(IS_EXPRESSION(PICK(b, i, u, f, c)), FUNCTION(name), arity, result, PICK(b, i, u, f, c))
 #include "ir/ops.def"
 
+#undef ROW
 #undef PROBE
 #undef SECOND_
 #undef SECOND

@@ -198,8 +198,8 @@ ci_stencil_mask_of_lanes(int lanes)
 bool
 ci_stencil_has_type(CiDtype dtype)
 {
-    return dtype == CI_DTYPE_bool || dtype == CI_DTYPE_u8 || dtype == CI_DTYPE_i32 ||
-           dtype == CI_DTYPE_i64 || dtype == CI_DTYPE_f32 || dtype == CI_DTYPE_f64;
+    bool is_number = dtype == CI_DTYPE_f32 || dtype == CI_DTYPE_f64 || ci_dtype_is_integral(dtype);
+    return is_number && ci_stencil_size(dtype) != 2;
 }
 
 uint64_t

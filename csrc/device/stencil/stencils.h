@@ -467,6 +467,33 @@ STENCIL(apply)
                (const void *)given[3], given[4]);
     return next(f, i, 0, 0, _mm256_setzero_si256());
 }
+/* The interpreter's function at the address HOLE(0), of x values in each of the registers after the slot HOLE(1). */
+STENCIL(operation)
+{
+    char *const out = SLOT(1);
+    void (*function)(void *out, const void *a, const void *b, const void *c, int64_t count);
+    __asm__("movabsq $hole_0, %0" : "=r"(function));
+    __asm__ volatile("vzeroupper");
+    function(out, out + 32, out + 64, out + 96, x);
+    return next(f, i, 0, 0, *(const V *)out);
+}
+/* Appends those of x values of HOLE(0) bytes whose mask is true. From the slot HOLE(1) on there are the address of the
+ * first element, the bytes between elements, their limit, the address of their count; then masks, and values. */
+STENCIL(pack)
+{
+    char *const at = SLOT(1);
+    const int64_t *const given = (const int64_t *)at;
+    int64_t *const count = (int64_t *)given[3];
+    for (int64_t k = 0; k < x * HOLE(0); k += HOLE(0)) {
+        volatile char *const to = (char *)given[0] + given[1] * *count;
+        if (!at[32 + k] || *count >= given[2])
+            continue;
+        ++*count;
+        for (int64_t byte = 0; byte < HOLE(0); byte++)
+            to[byte] = at[64 + k + byte];
+    }
+    return next(f, i, 0, 0, _mm256_setzero_si256());
+}
 STENCIL(poll) /* x more units of work; the count of them is in a slot */
 {
     NUMBER(0) += x;
@@ -492,66 +519,42 @@ STENCIL(stop) /* of check HOLE(0); HOLE(1) is the kind of a fault */
 
 #define DTYPE_NAME f32
 #define T float
-#define R T
 #define MASK int32_t
 #define MASKS V_i32
 #define BITS 32
-#define OPERAND(a) a
-#define SAME(e) (T)(e)
 #define M(name) __builtin_##name##f
-#define S(name) ci_##name##_f32
 #define PICK(b, i, u, f, c) f
 #include "device/stencil/op_stencils.h"
 
 #define DTYPE_NAME f64
 #define T double
-#define R T
 #define MASK int64_t
 #define MASKS V_i64
 #define BITS 64
-#define OPERAND(a) a
-#define SAME(e) (T)(e)
-#define M(name) __builtin_##name
-#define S(name) ci_##name##_f64
 #define PICK(b, i, u, f, c) f
 #include "device/stencil/op_stencils.h"
 
 #define DTYPE_NAME i32
 #define T int32_t
-#define R T
 #define MASK int32_t
 #define MASKS V_i32
 #define BITS 32
-#define OPERAND(a) a
-#define SAME(e) (T)(e)
-#define M(name) __builtin_##name
-#define S(name) ci_##name##_i32
 #define PICK(b, i, u, f, c) i
 #include "device/stencil/op_stencils.h"
 
 #define DTYPE_NAME i64
 #define T int64_t
-#define R T
 #define MASK int64_t
 #define MASKS V_i64
 #define BITS 64
-#define OPERAND(a) a
-#define SAME(e) (T)(e)
-#define M(name) __builtin_##name
-#define S(name) ci_##name##_i64
 #define PICK(b, i, u, f, c) i
 #include "device/stencil/op_stencils.h"
 
 #define DTYPE_NAME u8
 #define T uint8_t
-#define R T
 #define MASK int8_t
 #define MASKS V_i8
 #define BITS 8
-#define OPERAND(a) a
-#define SAME(e) (T)(e)
-#define M(name) __builtin_##name
-#define S(name) ci_##name##_u8
 #define PICK(b, i, u, f, c) u
 #include "device/stencil/op_stencils.h"
 
@@ -559,13 +562,10 @@ STENCIL(stop) /* of check HOLE(0); HOLE(1) is the kind of a fault */
 #undef bool
 #define DTYPE_NAME bool
 #define T uint8_t
-#define R T
 #define MASK int8_t
 #define MASKS V_i8
 #define BITS 8
 #define OPERAND(a) ((a) & 1)
 #define SAME(e) VALUE_boolean(e)
-#define M(name) __builtin_##name
-#define S(name) ci_##name##_bool
 #define PICK(b, i, u, f, c) b
 #include "device/stencil/op_stencils.h"

@@ -78,6 +78,39 @@ apply(Translator *t, const CiStmt *stmt)
     ci_stencil_forget(t);
 }
 
+/* Appends the values that a mask selects, whose count is in the statement's cell. */
+static void
+pack(Translator *t, const CiStmt *stmt)
+{
+    CiType type = t->proc->types[stmt->args[0]];
+    const CiExpr *lanes = ci_expr_const(t->sym, type.lanes), *one = ci_expr_const(t->sym, 1), *all = ci_expr_const(t->sym, INT64_MAX);
+    const Place *cell = ci_stencil_place(t, stmt->cell);
+    int size = ci_stencil_size(type.dtype), given = ci_stencil_take_bytes(t, 3 * VECTOR_BYTES, VECTOR_BYTES);
+    if (ci_stencil_is_register(stmt->at.memory))
+        REFUSE(t, "values are packed in registers");
+    if (type.dtype == CI_DTYPE_bool) {
+        ci_stencil_mask_to_acc(t, stmt->args[0], 1);
+        ci_stencil_put(t, "bytes_of_mask", 0, 0);
+        t->acc = -1;
+    } else {
+        ci_stencil_to_acc(t, stmt->args[0]);
+    }
+    ci_stencil_put(t, "acc_to_slot", given + 2 * VECTOR_BYTES, 0);
+    ci_stencil_mask_to_acc(t, stmt->args[1], size);
+    ci_stencil_put(t, "acc_to_slot", given + VECTOR_BYTES, 0);
+    address_to_slot(t, &stmt->at, given);
+    ci_stencil_make_x(t, stmt->at.stride ? stmt->at.stride : one);
+    ci_stencil_put(t, "x_times", size, 0);
+    ci_stencil_x_to_slot(t, given + 8);
+    ci_stencil_make_x(t, stmt->limit ? stmt->limit : all);
+    ci_stencil_x_to_slot(t, given + 16);
+    ci_stencil_put(t, cell->has_values ? "x_is_frame" : "x_is_slot", cell->slot, 0);
+    ci_stencil_x_to_slot(t, given + 24);
+    ci_stencil_make_x(t, stmt->live ? stmt->live : lanes);
+    ci_stencil_put(t, "pack", size, given);
+    ci_stencil_forget(t);
+}
+
 static void
 stop(Translator *t, const CiStmt *stmt)
 {
@@ -127,6 +160,9 @@ statement(Translator *t, const CiStmt *stmt, int number)
         break;
     case CI_STMT_apply:
         apply(t, stmt);
+        break;
+    case CI_STMT_call:
+        pack(t, stmt);
         break;
     case CI_STMT_stop:
         stop(t, stmt);

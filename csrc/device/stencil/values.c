@@ -1,7 +1,9 @@
 /* Values: where they are, and the operations that make them. */
+#include "device/interp/ops.h"
 #include "device/stencil/translate.h"
 
 #include <stdio.h>
+#include <string.h>
 
 /* ---- values ---- */
 
@@ -95,7 +97,8 @@ ci_stencil_is_borrowed(const Translator *t, const CiStmt *load, int number)
             return false;
         if (++number >= last)
             return true;
-        if (stmt->kind == CI_STMT_store && stmt->at.memory == load->at.memory)
+        bool is_store = stmt->kind == CI_STMT_store && stmt->at.memory == load->at.memory;
+        if (is_store || (stmt->kind == CI_STMT_call && stmt->cell == load->at.memory))
             return false;
     }
     return true;
@@ -157,6 +160,60 @@ ci_stencil_define(Translator *t, const CiStmt *let, int number)
 
 /* ---- operations ---- */
 
+/* The first bytes of a register, again where there is room. */
+static void
+repeat(Translator *t, int slot, int bytes)
+{
+    char name[32];
+    int address = ci_stencil_take_number(t);
+    if (bytes == VECTOR_BYTES)
+        return;
+    ci_stencil_put(t, "x_is_frame", slot, 0);
+    ci_stencil_x_to_slot(t, address);
+    ci_stencil_x_is(t, 0);
+    snprintf(name, sizeof name, "load_1_%d", bytes);
+    ci_stencil_put(t, name, address, 0);
+}
+
+/* The interpreter's function, for what has no stencil of its own: so many values of these sizes. */
+static void
+call_operation(Translator *t, const CiStmt *let, CiInterpOp function, int count, int result_size)
+{
+    int out = ci_stencil_take_bytes(t, 4 * VECTOR_BYTES, VECTOR_BYTES);
+    int64_t address = 0;
+    bool turned = let->nargs == 2 && t->acc == t->values[let->args[1]].root;
+    if (!function)
+        REFUSE(t, "%s has no stencil", ci_op_name(let->op));
+    for (int k = 0; k < let->nargs; k++) {
+        int number = turned ? 1 - k : k;
+        ci_stencil_to_acc(t, let->args[number]);
+        ci_stencil_put(t, "acc_to_slot", out + VECTOR_BYTES * (number + 1), 0);
+    }
+    memcpy(&address, &function, sizeof function);
+    ci_stencil_x_is(t, count);
+    ci_stencil_put(t, "operation", address, out);
+    ci_stencil_forget(t);
+    repeat(t, out, count * result_size);
+}
+
+/* A pointwise operation, whose result is of the operands' type, or a mask. */
+static void
+call_pointwise(Translator *t, const CiStmt *let, CiDtype dtype)
+{
+    char name[32];
+    int size = ci_stencil_size(dtype);
+    bool is_mask = let->type.dtype == CI_DTYPE_bool;
+    if (dtype == CI_DTYPE_bool || let->nargs > 2)
+        REFUSE(t, "%s has no stencil", ci_op_name(let->op));
+    call_operation(t, let, ci_interp_function(let->op, dtype), VECTOR_BYTES / size, is_mask ? 1 : ci_stencil_size(let->type.dtype));
+    if (!is_mask)
+        return;
+    ci_stencil_put(t, "mask_of_bytes", 0, 0);
+    snprintf(name, sizeof name, "mask_1_%d", size);
+    if (size > 1)
+        ci_stencil_put(t, name, 0, 0);
+}
+
 static void
 binary(Translator *t, const CiStmt *let, CiDtype dtype)
 {
@@ -182,6 +239,15 @@ binary(Translator *t, const CiStmt *let, CiDtype dtype)
         ci_stencil_give_value(t, made);
 }
 
+/* True if stencils take the second operand from the accumulator as well as the first. */
+static bool
+has_stencils(const char *name, int nargs)
+{
+    char turned[48];
+    snprintf(turned, sizeof turned, "%s_turned", name);
+    return ci_stencil_find(name) && (nargs == 1 || ci_stencil_find(turned));
+}
+
 static void
 pointwise(Translator *t, const CiStmt *let)
 {
@@ -190,17 +256,28 @@ pointwise(Translator *t, const CiStmt *let)
     if (let->nargs == 2 && t->proc->types[let->args[1]].dtype != dtype)
         REFUSE(t, "%s of two types", ci_op_name(let->op));
     t->values[let->value].mask = ci_stencil_size(dtype);
+    snprintf(name, sizeof name, "%s_%s", ci_op_name(let->op), ci_dtype_name(dtype));
+    if (let->nargs == 0 || !has_stencils(name, let->nargs)) {
+        call_pointwise(t, let, dtype);
+        return;
+    }
     if (let->nargs == 2) {
         binary(t, let, dtype);
         return;
     }
-    if (let->nargs != 1)
-        REFUSE(t, "%s has no stencil", ci_op_name(let->op));
     ci_stencil_to_acc(t, let->args[0]);
     if (dtype == CI_DTYPE_bool)
         t->values[let->value].mask = ci_stencil_root(t, let->args[0])->mask ? ci_stencil_root(t, let->args[0])->mask : 1;
-    snprintf(name, sizeof name, "%s_%s", ci_op_name(let->op), ci_dtype_name(dtype));
     ci_stencil_put(t, name, 0, 0);
+}
+
+/* The type with stencils for masks of the same width. */
+static CiDtype
+type_of_mask(CiDtype dtype)
+{
+    int size = ci_stencil_size(dtype);
+    bool is_own = dtype == CI_DTYPE_f32 || dtype == CI_DTYPE_f64 || dtype == CI_DTYPE_bool;
+    return is_own ? dtype : size == 1 ? CI_DTYPE_u8 : size == 4 ? CI_DTYPE_i32 : CI_DTYPE_i64;
 }
 
 static void
@@ -208,15 +285,20 @@ cast(Translator *t, const CiStmt *let)
 {
     char name[40];
     CiDtype from = t->proc->types[let->args[0]].dtype, to = let->type.dtype;
+    int from_size = ci_stencil_size(from), to_size = ci_stencil_size(to);
     if (from == CI_DTYPE_bool)
-        ci_stencil_mask_to_acc(t, let->args[0], ci_stencil_size(to));
+        ci_stencil_mask_to_acc(t, let->args[0], to_size);
     else
         ci_stencil_to_acc(t, let->args[0]);
-    t->values[let->value].mask = ci_stencil_size(from);
+    t->values[let->value].mask = from_size;
     if (from == to)
         return;
-    snprintf(name, sizeof name, "cast_%s_%s", ci_dtype_name(from), ci_dtype_name(to));
-    ci_stencil_put(t, name, 0, 0);
+    bool is_mask = from == CI_DTYPE_bool || to == CI_DTYPE_bool;
+    snprintf(name, sizeof name, "cast_%s_%s", ci_dtype_name(is_mask ? type_of_mask(from) : from), ci_dtype_name(is_mask ? type_of_mask(to) : to));
+    if (ci_stencil_find(name))
+        ci_stencil_put(t, name, 0, 0);
+    else
+        call_operation(t, let, ci_interp_cast(from, to), VECTOR_BYTES / (from_size > to_size ? from_size : to_size), to_size);
 }
 
 static void

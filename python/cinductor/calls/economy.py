@@ -7,7 +7,7 @@ Sleator, "Competitive snoopy caching" (1988).
 
     new -> captured (whole, not built) -> awaited -> compiled
         a call that is long enough by itself is captured and built at once
-        in "auto", where kernels of stencils can be made: they run this call and those until the build has ended
+        where kernels of stencils can be made, they run this call and those until the build has ended, for which they pay
 
 "auto" makes the capture of a function's first kinds in the first call and queues its build, because `compile` is a wish. The modules
 that capture are imported in the background (`Opening`): kinds that a process calls before that are captured in their next call after it.
@@ -16,11 +16,13 @@ Only programs with NumPy's very bits follow calls that the original function has
 
 from __future__ import annotations
 
+import functools
 import importlib
 import math
 import os
 import sys
 import time
+import weakref
 from _thread import allocate_lock
 from collections.abc import Callable
 from typing import Any
@@ -76,7 +78,7 @@ class Economy:
         self.broken: Exception | None = None  # of a build beside calls: NumPy runs them from then on
         self.captured = self.built = 0.0  # seconds of captures, and of builds in the background
         self.notes: EconomyNotes | None = None  # between processes; None until the first call
-        self.replacements: dict[int, Replacement] = {}  # by id of the program, until they are built
+        self.replacements: weakref.WeakValueDictionary[int, Replacement] = weakref.WeakValueDictionary()  # by id of the program, until they are built
         self.unpaid_since: float | None = None  # when the capture in progress began, if nothing has paid for it
 
     @property
@@ -190,7 +192,7 @@ class Economy:
             if not job.was_plain and (seconds >= price or job.option("economy") == "auto"):
                 return
             raise Deferred(None, seconds)
-        if job.option("economy") == "auto" and COPIED * seconds < price and self.copies(job, account, program):
+        if COPIED * seconds < price and self.copies(job, program, account, RENT * price - account.spent):
             return
         changed = changes() if (least < plain or bound() >= price) and overtaking.may_leave(job.fn) and has_another_processor() else None
         if changed is not None and not is_known and estimate(least, bound()) < price / 4:
@@ -201,13 +203,27 @@ class Economy:
             return
         raise Deferred(program, seconds, changed)
 
-    def copies(self, job: Any, account: Any, program: Any) -> bool:
-        """True if kernels of stencils run the calls while the C compiler builds others in the background."""
-        if not has_another_processor() or account.builds >= WISHED_BUILDS or not program.copy_stencils():
+    def before_piece(self, job: Any, program: Any, plain: float, least: float, price: float, is_exact: bool) -> None:
+        """The graph of a piece of a split function is about to be built."""
+        if is_exact and COPIED * plain < price:
+            self.copies(job, program, None, RENT * price)
+
+    def copies(self, job: Any, program: Any, account: Any, rent: float) -> bool:
+        """True if kernels of stencils run the calls until the C compiler has built others. It builds them in the background: at once if
+        that is a wish, otherwise when calls on stencils have taken the rest of the rent.
+        """
+        if not has_another_processor():
             return False
-        account.builds += 1
-        self.replacements[id(program)] = made = Replacement(job, program)
-        beside.add(made)
+        is_wish = account is not None and account.builds < WISHED_BUILDS and job.option("economy") == "auto"
+        made = Replacement(job, program)
+        rent = 0.0 if is_wish else max(rent, 0.0)
+        if not program.copy_stencils(rent, functools.partial(beside.add, made)):
+            return False
+        self.replacements[id(program)] = made
+        if is_wish:
+            account.builds += 1
+        if not rent:
+            beside.add(made)
         return True
 
     def after_replacement(self, program: Any, task: Callable[[], None]) -> None:
@@ -311,9 +327,9 @@ class Build:
 
 
 class Replacement:
-    """The build of what takes the place of kernels of stencils."""
+    """The build of what takes the place of kernels of stencils. The program refers to it until it is queued."""
 
-    __slots__ = ("job", "program", "after")
+    __slots__ = ("job", "program", "after", "__weakref__")
 
     def __init__(self, job: Any, program: Any) -> None:
         self.job, self.program = job, program

@@ -392,6 +392,8 @@ def on_stage(stage: Stage, job: Job, compiled: Any, bound: Any, args: Any, kwarg
         if stage.allowance is not None and stage.allowance.account is not None:
             known = stage.allowance.account, stage.allowance.bound, stage.effects.changes
             tracer.on_build = functools.partial(job.economy.before_build, job, *known)
+        elif job.owner is not None and job.pays:
+            tracer.on_build = functools.partial(job.economy.before_piece, job)
         made, specialization = finished(job, stage, result)
     except BaseException as error:
         instead = failure_of(job, compiled, stage, bound, way, error)
