@@ -1055,3 +1055,26 @@ def test_what_a_call_builds_is_not_its_time(monkeypatch):
         reasons = compiled._cinductor_job.reasons_for_numpy(compiled)
     times = [float(t) for why in reasons for t in re.findall(r"([\d.]+) us compiled", why)]
     assert all(t < 5e4 for t in times), reasons
+
+
+def test_a_check_that_fails_as_a_loop_begins():
+    """Work before a loop ran when a list became columns, which overlapping arguments make a break. Its failed check
+    counted as an exception of the body, and the call went on without the values.
+    """
+
+    def program(a, whole, u, rng):
+        k = int(rng.integers(100))
+        if a[0] <= u[0]:
+            raise ValueError("no")
+        found = np.array([x * 2 for x in a if x > 0] or [u[0]])
+        return k, found
+
+    compiled = cinductor.compile(program, backend="interp")
+    for _ in range(2):
+        states = []
+        for fn in (program, compiled):
+            whole, rng = np.full((16, 3), -0.5), np.random.default_rng(3)
+            with pytest.raises(ValueError, match="no"):
+                fn(whole[:, 0], whole, np.array([2, 2]), rng)
+            states.append(rng.bit_generator.state)
+        assert states[0] == states[1]

@@ -15,9 +15,8 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 from ... import _core
-from ...base.interrupt import is_interrupt
 from ...base.region_outcome import DECIDED
-from ...base.signals import Replan, Signal
+from ...base.signals import Replan
 from ...base.user_frame import OURS, locals_of
 from ..kinds import UNBOUND, lifted, strength
 from ..objects import Traced, holds_traced
@@ -34,6 +33,7 @@ from .region import (
     Rerun,
     between_runs,
     is_condition,
+    is_of_body,
     reason_of,
     truth,
     users_frame,
@@ -157,7 +157,7 @@ class Branch(Region):
                 return self.fall_back(reason)
             if issubclass(kind, Raising):
                 return self.give_way(error.args[0])
-            if not issubclass(kind, Signal) and not is_interrupt(error):
+            if is_of_body(error):
                 mistake = self.mistake_in(error)
                 return self.give_way(kind.__name__) if mistake is None else self.fall_back(mistake)
         except RegionBreak as other:

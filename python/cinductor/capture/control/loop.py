@@ -17,7 +17,6 @@ from __future__ import annotations
 from typing import Any
 
 from ...base.class_lookup import is_a
-from ...base.interrupt import is_interrupt
 from ...base.signals import Signal
 from ..iterators import END, UNKNOWN, Items
 from ..kinds import is_same
@@ -28,7 +27,7 @@ from .carry import Carried
 from .list_append import AppendedItems
 from .list_buffer import with_lists_of_head
 from .loop_state import LoopPlan, LoopRegion
-from .region import RegionBreak, Rerun, between_runs, reason_of, truth
+from .region import RegionBreak, Rerun, between_runs, is_of_body, reason_of, truth
 from .state import Snapshot
 
 UNROLL = 8  # known iterations that are unrolled; half as many for each inner loop
@@ -255,7 +254,7 @@ class Loop(LoopRegion):
                 if type(self.wanted[0]) is carried_types.Rule and self.plan.peel and self.rerun_as(REGION):
                     self.plan.peel = 0
             return True
-        is_ours = not issubclass(kind, Signal) and not is_interrupt(error)
+        is_ours = is_of_body(error)
         is_weak = self.carried is not None and self.carried.is_weak
         if is_a(error, PeelFirstIteration) or (is_weak and is_ours):
             return self.tag(error) or self.peel_one() or self.fall_back(str(error), error)

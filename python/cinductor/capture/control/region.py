@@ -162,6 +162,11 @@ def reason_of(error: BaseException) -> str | None:
     return str(error) if is_a(error, _core.CinductorError) else None
 
 
+def is_of_body(error: BaseException) -> bool:
+    """True for an exception that a body or operand raises, as in Python. A failed check ends the call: pending work was lost."""
+    return not is_a(error, (Signal, _core.CheckFailed)) and not is_interrupt(error)
+
+
 def users_frame() -> Any:
     """The frame of the calling rewritten code, whose names a body or operand may change."""
     frame: Any = sys._getframe(1)
