@@ -250,6 +250,15 @@ add_class(PyObject *classes, PyObject *item, PyTypeObject **latest)
     return PySet_Add(classes, (PyObject *)*latest);
 }
 
+/* type_name(cls): the name of a class in Python's own messages; with its module if the class was made in C. */
+static PyObject *
+type_name(PyObject *module, PyObject *cls)
+{
+    (void)module;
+    return PyType_Check(cls) ? PyUnicode_FromString(((PyTypeObject *)cls)->tp_name)
+                             : PyErr_Format(PyExc_TypeError, "type_name() takes a class");
+}
+
 /* classes_of(values): the classes of the keys of a dict, or of the items of another iterable. It is asked for each key that a
  * capture stores, so that items of one class must cost next to nothing. */
 static PyObject *
@@ -413,6 +422,7 @@ PyMethodDef cx_syntax_methods[] = {
     CX_FUNCTION(placed, placed, METH_VARARGS),
     CX_FUNCTION(is_a, is_a, METH_VARARGS),
     CX_FUNCTION(classes_of, classes_of, METH_O),
+    CX_FUNCTION(type_name, type_name, METH_O),
     CX_FUNCTION(let_go, let_go, METH_VARARGS),
     CX_FUNCTION(put_lines, put_lines, METH_VARARGS),
     {NULL, NULL, 0, NULL},

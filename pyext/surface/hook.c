@@ -13,37 +13,55 @@
 typedef struct Hook {
     PyObject_HEAD vectorcallfunc call;
     CxState *state;
-    PyObject *method, *late;
+    PyObject *method, *late; /* method: None for a function that returns its argument */
+    bool is_quiet; /* runs no code of the user's, and is no step of the capture */
 } Hook;
 
-/* 1: the second function is called; 0; -1. */
-static int
-is_late(const CxState *state, PyObject *scope)
+/* The tracer of the call that a scope belongs to, or NULL: there is none, or an exception. */
+static CxTracer *
+tracer_of(const CxState *state, PyObject *stage)
 {
-    PyObject *stage = PyObject_GetAttr(scope, state->str_stage), *tracer = NULL;
-    int answer = stage == NULL ? -1 : 0;
+    PyObject *tracer = stage != NULL && stage != Py_None ? PyObject_GetAttr(stage, state->str_tracer) : NULL;
+    if (tracer != NULL && !Py_IS_TYPE(tracer, (PyTypeObject *)state->tracer_type))
+        Py_CLEAR(tracer);
+    return (CxTracer *)tracer;
+}
 
-    if (answer == 0 && stage != Py_None) {
-        tracer = PyObject_GetAttr(stage, state->str_tracer);
-        answer = tracer == NULL ? -1 : 0;
-        if (tracer != NULL && Py_IS_TYPE(tracer, (PyTypeObject *)state->tracer_type)) {
-            CxTracer *t = (CxTracer *)tracer;
-            answer = cx_tracer_step(t, true) < 0 ? -1 : t->has_fallen_back || t->effects > 0;
-        }
-    }
-    Py_XDECREF(stage);
-    Py_XDECREF(tracer);
-    return answer;
+/* The result of a function, made real because Python began to run the rest of the call in it. Takes the reference. */
+static PyObject *
+real_result(PyObject *stage, PyObject *result)
+{
+    PyObject *materialise = result != NULL ? PyObject_GetAttrString(stage, "materialise") : NULL;
+    PyObject *real = materialise != NULL ? PyObject_CallOneArg(materialise, result) : NULL;
+    Py_XDECREF(materialise);
+    Py_XDECREF(result);
+    return real;
 }
 
 static PyObject *
 hook_call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names)
 {
     const Hook *h = (Hook *)self;
-    if (PyVectorcall_NARGS(nargsf) == 0)
+    if (PyVectorcall_NARGS(nargsf) < (h->method == Py_None ? 2 : 1))
         return PyErr_Format(PyExc_TypeError, "a method of nothing");
-    int late = is_late(h->state, args[0]);
-    return late < 0 ? NULL : PyObject_Vectorcall(late ? h->late : h->method, args, nargsf, names);
+    PyObject *stage = PyObject_GetAttr(args[0], h->state->str_stage), *result = NULL;
+    CxTracer *t = tracer_of(h->state, stage);
+    bool failed = PyErr_Occurred() || (t != NULL && !h->is_quiet && cx_tracer_step(t, true) < 0);
+
+    if (!failed && h->method == Py_None && (t == NULL || !t->has_fallen_back))
+        result = Py_NewRef(args[1]);
+    else if (!failed && t == NULL)
+        result = PyObject_Vectorcall(h->method, args, nargsf, names);
+    else if (!failed && t->has_fallen_back)
+        result = PyObject_Vectorcall(h->late, args, nargsf, names);
+    else if (!failed) {
+        result = PyObject_Vectorcall(t->effects > 0 ? h->late : h->method, args, nargsf, names);
+        if (t->has_fallen_back)
+            result = real_result(stage, result);
+    }
+    Py_XDECREF(t);
+    Py_XDECREF(stage);
+    return result;
 }
 
 static PyObject *
@@ -80,14 +98,15 @@ hook_dealloc(PyObject *self)
     cx_object_free(self);
 }
 
-/* Hook(method, late) */
+/* Hook(method, late, is_quiet=False) */
 static PyObject *
 hook_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     PyObject *method = NULL, *late = NULL;
+    int is_quiet = 0;
 
     (void)kwargs;
-    if (!PyArg_ParseTuple(args, "OO:Hook", &method, &late))
+    if (!PyArg_ParseTuple(args, "OO|p:Hook", &method, &late, &is_quiet))
         return NULL;
     Hook *h = (Hook *)type->tp_alloc(type, 0);
     if (h == NULL)
@@ -96,6 +115,7 @@ hook_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     h->state = PyType_GetModuleState(type);
     h->method = Py_NewRef(method);
     h->late = Py_NewRef(late);
+    h->is_quiet = is_quiet;
     return (PyObject *)h;
 }
 

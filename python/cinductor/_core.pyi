@@ -286,13 +286,20 @@ class Hook:
 
     Parameters
     ----------
-    method : callable
-        The function that usually runs.
+    method : callable or None
+        The function that usually runs. None: the method returns its argument.
     late : callable
         The function that runs if the call has fallen back to NumPy, or has had an effect.
+    is_quiet : bool, optional
+        True if the function runs no code of the user's: its calls are no steps of the capture, so NumPy does not begin
+        to run the rest of the call in them. Default: False.
+
+    Notes
+    -----
+    If NumPy has begun to run the rest of the call in the meantime, the result is made real.
     """
 
-    def __new__(cls, method: Callable[..., Any], late: Callable[..., Any], /) -> Hook: ...
+    def __new__(cls, method: Callable[..., Any] | None, late: Callable[..., Any], is_quiet: bool = ..., /) -> Hook: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call one of the two functions with these arguments."""
 
@@ -1631,6 +1638,9 @@ def is_a(value: Any, classes: Any, /) -> bool:
 
 def classes_of(values: Iterable[Any], /) -> set[type]:
     """Return the classes of the items of an iterable, or of the keys of a dict, without calling methods of the dict's class."""
+
+def type_name(cls: type, /) -> str:
+    """Return the name of a class in Python's own messages, which has the module of a class made in C."""
 
 def let_go(values: Iterable[Any], package: str, kept: tuple[str, ...], /) -> None:
     """Empty those of the objects whose class a module of the package has made, and their parts.

@@ -125,6 +125,8 @@ WIDE_LOOPS = range(40)
 # empty array; a name of a finished iteration when the rest runs in NumPy. The truth of an int known after a break.
 # A name that a piece leaves unbound; what a function made in a branch does to names around it; an array without elements.
 OPERANDS = [*range(60), 132, 152, 288, 672, 802, 1061, 2149, 2514, 2545, 1021125403, 792799716, 1445826620, 1283096303]
+# The last one is a regression test: a name that a loop leaves unbound.
+FALLING = [*range(29), 69]
 # The last two are regression tests: a repeated number of one class or another; an int that float32 does not hold.
 NUMBERS = [*range(200), 154375692, 2638989079]
 NEW_LOOPS = [int.from_bytes(os.urandom(4), "little") for _ in range(MORE)]
@@ -224,6 +226,12 @@ def test_wide_loops(seeds, tmp_path, everything_is_compiled):
 def test_operands(seeds, tmp_path, everything_is_compiled):
     for seed in seeds:
         check_loops(seed, tmp_path, ["interp", "dynamic"], operand_generator.Generator)
+
+
+@pytest.mark.parametrize("seeds", batches(FALLING), ids=lambda s: f"{s[0]}-{s[-1]}")
+def test_falls_in_expressions(seeds, tmp_path, everything_is_compiled):
+    for seed in seeds:
+        check_loops(seed, tmp_path, ["falling"], operand_generator.Generator if seed % 2 else loop_generator.Generator)
 
 
 @pytest.mark.parametrize("seeds", batches(NUMBERS), ids=lambda s: f"{s[0]}-{s[-1]}")

@@ -1,5 +1,5 @@
-"""Makes variants of a function that have a break after one of their statements, so that each part is compiled as a
-piece.
+"""Makes variants of a function that have a break after one of their statements, so that each part is compiled as a piece.
+Other variants have a call in the middle of an expression, after which Python runs the rest of the captured call.
 """
 
 from __future__ import annotations
@@ -7,11 +7,14 @@ from __future__ import annotations
 import ast
 import functools
 import inspect
+import random
 import textwrap
 import types
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 BREAK = 'print(end="", flush=True)'
 LEAVES = ast.Return | ast.Raise | ast.Break | ast.Continue
@@ -103,3 +106,74 @@ def broken(fn: Any, folder: Path) -> list[Callable[[], Any]]:
         *(functools.partial(bound, source, fn, path) for source, path in zip(sources, paths, strict=True)),
         functools.partial(after_the_call, fn),
     ]
+
+
+# --- falls in the middle of expressions -----------------------------------------------------------
+
+
+class Ends:
+    """An object whose death runs code: Python runs the rest of a captured call that meets one."""
+
+    def __del__(self):
+        pass
+
+
+def ending() -> Ends:
+    return Ends()
+
+
+ending.__cinductor_disabled__ = "an effect"  # type: ignore[attr-defined]
+
+
+def falls_by_death(value: Any) -> Any:
+    """The value, after which Python runs the rest of the call."""
+    ending()
+    return value
+
+
+def falls_by_flags(value: Any) -> Any:
+    """The value, after which Python runs the rest of the call because an array's flags are set."""
+    print(end="", flush=True)
+    np.ones(2).setflags(write=False)
+    return value
+
+
+FALLS = (falls_by_death, falls_by_flags)
+WHOLE = ast.JoinedStr | ast.pattern | ast.Slice | ast.arguments  # nodes in which no expression is exchanged
+
+
+def expressions(node: ast.AST) -> list[ast.expr]:
+    """The expressions in a function that a call can stand around, those of inner functions included."""
+    found: list[ast.expr] = []
+    for child in ast.iter_child_nodes(node):
+        is_value = isinstance(child, ast.expr) and isinstance(getattr(child, "ctx", None), ast.Load | None)
+        is_text = isinstance(node, ast.Expr) and isinstance(child, ast.Constant)
+        has_slices = any(isinstance(n, ast.Slice) for n in getattr(child, "elts", ()))
+        is_super = isinstance(child, ast.Name) and child.id == "super"
+        if is_value and not (is_text or has_slices or is_super or isinstance(child, ast.Starred | ast.GeneratorExp | WHOLE)):
+            found.append(child)  # type: ignore[arg-type]
+        if not isinstance(child, WHOLE):
+            found += expressions(child)
+    return found
+
+
+def falling_source(source: str, name: str, seed: Any) -> str:
+    """The text with calls of `FALLS` around one to three expressions of the function."""
+    choice = random.Random(f"falls {seed}")
+    every = expressions(function_in(ast.parse(source), name))
+    lines = [line.encode() for line in source.splitlines()]
+    inserted: list[tuple[int, int, int, bytes]] = []
+    for node in choice.sample(every, min(len(every), choice.choice([1, 1, 2, 3]))):
+        inserted.append((node.lineno, node.col_offset, 1, f"{choice.choice(FALLS).__name__}((".encode()))
+        inserted.append((node.end_lineno, node.end_col_offset, 0, b"))"))  # type: ignore[arg-type]
+    for line, column, _, text in sorted(inserted, reverse=True):
+        lines[line - 1] = lines[line - 1][:column] + text + lines[line - 1][column:]
+    return b"\n".join([*lines, b""]).decode()
+
+
+def falling(fn: Any, folder: Path, seed: Any) -> Any:
+    """The function with such calls around expressions that the seed determines."""
+    if fn.__name__ == "<lambda>":
+        return fn
+    fn.__globals__.update((fall.__name__, fall) for fall in FALLS)
+    return bound(falling_source(source_of(fn), fn.__name__, seed), fn, folder / f"{fn.__name__}_falls.py")

@@ -35,6 +35,7 @@ class Way(NamedTuple):
     settings: dict[str, Any]
     every: int = 1
     has_break: bool = False
+    falls: bool = False  # instead of a break: Python begins to run the rest of the call in the middle of an expression
 
     @property
     def is_device(self) -> bool:
@@ -59,11 +60,13 @@ class Way(NamedTuple):
         """A function that does what fn does: fn itself, or fn with a break at a random place that the seed
         determines.
         """
+        if self.falls:
+            return breaks.falling(fn, folder(), seed)
         return random.Random(seed).choice(breaks.broken(fn, folder()))() if self.has_break else fn
 
     def versions(self, fn: Callable[..., Any]) -> list[Any]:
         """One version, or all with CINDUCTOR_FUZZ."""
-        if self.has_break and EVERYTHING:
+        if self.has_break and EVERYTHING and not self.falls:
             return [make() for make in breaks.broken(fn, folder())]
         return [self.version(fn, fn.__name__)]
 
@@ -113,6 +116,7 @@ WAYS = [
     Way("c, unfused", {"backend": "c", **UNFUSED}, 16),
     Way("broken", {"backend": "interp"}, 2, has_break=True),
     Way("broken, dynamic", {"backend": "interp", "dynamic": True}, 16, has_break=True),
+    Way("falling", {"backend": "interp"}, 16, has_break=True, falls=True),
     # Pieces run on the default backend, where those with little work start in the interpreter.
     Way("broken, default", {}, 16, has_break=True),
     *(Way(level, {"backend": "c", "options": {"arch": level}}, 16) for level in levels()),

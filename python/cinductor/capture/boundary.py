@@ -180,7 +180,7 @@ class Lifting:
             return value
         if is_record(cls):
             items = [self.lift(v) for v in value]
-            return value if all(a is b for a, b in zip(items, value, strict=True)) else remade(value, items)
+            return value if all(a is b for a, b in zip(items, value, strict=True)) else self.inside(value, items)
         self.sources.note_opaque(value)
         return value
 
@@ -246,12 +246,19 @@ class Lifting:
         if source == OPAQUE:
             if is_a(value, dict):
                 return self.lifted_items(value)
-            return remade(value, [self.lift(v) for v in value])
+            return self.inside(value, [self.lift(v) for v in value])
         items = self.items_of(value, source)
         if is_a(value, dict):
             plain = plain_class(value)
             return plain(zip(plain.__iter__(value), items, strict=True))
-        return remade(value, items)
+        return self.inside(value, items)
+
+    def inside(self, value: Any, items: list[Any]) -> Any:
+        """A tuple or list with traced items in place of one that other code has; a tuple is that one again where it leaves."""
+        made = remade(value, items)
+        if is_a(value, tuple):
+            self.effects.remade[id(made)] = made, value
+        return made
 
     def shown(self, value: Any) -> Any:
         """The traced stand-in of an array, or the view of a dict with its present items, traced."""

@@ -33,14 +33,14 @@ from .. import _core
 from ..base.class_lookup import is_a
 from ..base.interrupt import is_interrupt
 from ..base.signals import NotPaid, OverBudget
-from ..base.user_frame import OURS, PACKAGE, call_in_place, locals_of
+from ..base.user_frame import PACKAGE, call_in_place, locals_of
 from ..calls.budget import MANY_NODES, Allowance, is_for_pieces, why_spent
 from ..calls.dynamic import Symbols
 from ..errors import ConstraintViolation
 from .boundary import Lifting
 from .control.region import Regions
 from .control.state import State
-from .deaths import forget, runs_code
+from .deaths import alone_in, forget, runs_code
 from .effects import Effects, Materialiser
 from .iterators import Items, items_of
 from .objects import (
@@ -54,7 +54,7 @@ from .objects import (
 )
 from .records import Records
 from .sources import Sources
-from .syntax.stage_calls import STAGE
+from .syntax.stage_calls import QUIET, STAGE
 
 
 class Stage:
@@ -278,25 +278,37 @@ def fall_back(stage: Stage, why: str = LITTLE) -> None:
     stage.effects.stop(f"{why}{REST}")
     stage.tracer.has_fallen_back = True
     stage.all_work = stage.own_work
+    make_real(stage)
+    for scope in stage.scopes:
+        scope.__class__ = stage.plain_hooks
+    stage.state.waiting.clear()  # operands die when Python's would
+    for key in alone_in(stage.effects.remade):  # of the others a tuple waits on Python's stack
+        del stage.effects.remade[key]
+    forget(stage.tracer, stage.sources, stage.arrays)
+
+
+def make_real(stage: Stage) -> None:
+    """Make the names of running functions real, and what waits on Python's stack: the contents of objects that can be changed are
+    exchanged here, other values when they are used (`Scope.made`).
+    """
     concrete = Materialiser(stage.effects)
     for frame in frames_of(stage):
         changed = {}
         for name, value in locals_of(frame).items():
-            if not name.startswith(OURS) or type(value) is Traced:
-                try:
-                    real = concrete.of(value)
-                except (_core.InternalError, _core.RegionBreak):
-                    # The block is closed, so no code reads that name any more.
-                    continue
-                if real is not value:
-                    changed[name] = real
+            if (real := real_or_none(concrete, value)) is not None and real is not value:
+                changed[name] = real
         if changed:
             _core.set_locals(frame, changed)
-    for scope in stage.scopes:
-        scope.__class__ = stage.plain_hooks
-    stage.state.waiting.clear()  # operands die when Python's would
-    stage.effects.remade.clear()
-    forget(stage.tracer, stage.sources, stage.arrays)
+    for value in stage.state.waiting:
+        real_or_none(concrete, value)
+
+
+def real_or_none(concrete: Materialiser, value: Any) -> Any:
+    """The value made real; None for a value of a closed block, which no code reads any more."""
+    try:
+        return concrete.of(value)
+    except (_core.InternalError, _core.RegionBreak):
+        return None
 
 
 def fall_back_for_flags(stage: Stage, value: Any) -> Any:
@@ -389,14 +401,15 @@ def with_bailout(method: Callable[..., Any]) -> Any:
             reason = error
         return ask_python(self, name, args, kwargs, reason)
 
-    return _core.Hook(method, late)
+    return _core.Hook(None if name == "made" else method, late, name in QUIET)
 
 
 def on_real_values(scope: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Run an operation of rewritten code in Python and NumPy."""
     real = scope.stage.materialise(args)
     named = {key: scope.stage.materialise(value) for key, value in kwargs.items()}
-    return getattr(scope.stage.plain_hooks.like(scope), name)(*real, **named)
+    plain = scope if type(scope) is scope.stage.plain_hooks else scope.stage.plain_hooks.like(scope)
+    return getattr(plain, name)(*real, **named)
 
 
 def ask_python(

@@ -248,6 +248,17 @@ class Effects:
         """The value with everything traced materialised."""
         return value if type(value) in ATOMS else Materialiser(self).of(value)
 
+    def outside(self, value: Any) -> Any:
+        """The object that other code has in place of a function or a tuple."""
+        found = self.given.get(id(value))
+        return self.remade.get(id(value), (None, value))[1] if found is None else found[0]
+
+    def exchanged(self, value: Any) -> Any:
+        """The real value in place of one that has waited since before Python began to run the rest of the call."""
+        cls = type(value)
+        is_remade = cls is Traced or cls in FILLED or is_record(cls)
+        return self.materialise(value) if is_remade else self.escapes.now(value)
+
     def broadcast_without_contents(self, args: tuple[Any, ...]) -> np.broadcast:
         """np.broadcast of traced values: its shape is known; its items are made on demand."""
         empty = np.broadcast(*map(surface.dummy, args))
@@ -372,7 +383,8 @@ class Materialiser:
         if all(a is b for a, b in zip(items, value, strict=True)):
             return value
         made = value, remade(value, items)
-        return (made if self.effects.arrays.is_over else self.effects.remade.setdefault(id(value), made))[1]
+        known = self.effects.remade
+        return (known.get(id(value), made) if self.effects.arrays.is_over else known.setdefault(id(value), made))[1]
 
     def method(self, value: types.MethodType) -> types.MethodType:
         """A bound method: its parts cannot be set."""

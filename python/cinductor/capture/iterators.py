@@ -1,9 +1,8 @@
 """Iterables with items by index, and iterators made in the call that leave it.
 
-These are ranges, rows of arrays, and enumerate, zip and reversed of them. Python could also iterate over each;
-then its length must be known. When one leaves captured code it becomes Python's own iterator over real values, at
-its current position. Captured code may continue to take items from it: `SharedIterators.now` maps the iterator to what it
-became, so that no item is taken twice.
+These are ranges, rows of arrays, and enumerate, zip and reversed of them. Python could also iterate over each; then its length must
+be known. When one leaves captured code it becomes Python's own iterator over real values, at its current position. Captured code may
+continue to take items from it: `SharedIterators.now` maps the iterator to what it became, so that no item is taken twice.
 """
 
 from __future__ import annotations
@@ -363,6 +362,8 @@ class Called:
         self.scope, self.f = scope, f
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if (stage := self.scope.stage) is not None and stage.tracer.has_fallen_back:  # values that have waited
+            args = tuple(map(stage.effects.exchanged, args))
         return self.scope.call_method(self.f, *args, **kwargs)
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import _core
 from ..base.class_lookup import is_a
 from .call_state import Stage
 from .control import list_buffer
@@ -241,7 +242,7 @@ def method_of(stage: Stage, key: str, owner: Any, other: Any, alone: frozenset[t
 def class_name(value: Any) -> str:
     """The name of a value's class in a message of Python's."""
     cls = (float if value.kind == "python" else np.ndarray) if type(value) is Traced else type(value)
-    return repr(cls.__name__)
+    return repr(_core.type_name(cls))
 
 
 def hook_of(stage: Stage, value: Any) -> type | None:

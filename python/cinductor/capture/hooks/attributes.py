@@ -164,6 +164,9 @@ class Slot:
 
     @value.setter
     def value(self, item: Any) -> None:
+        stage = self.get.__self__.stage
+        if stage is not None and stage.tracer.has_fallen_back:  # the value may have waited on Python's stack
+            item = stage.effects.exchanged(item)
         self.put(self.key, item, *self.owner)
 
     @value.deleter
@@ -182,7 +185,10 @@ class Slot:
 
     def augment(self, name: str, other: Any) -> None:
         """The rest of `place op= other`."""
-        new = self.get.__self__.augment(name, self.current, other)
+        scope = self.get.__self__
+        if scope.stage is not None and scope.stage.tracer.has_fallen_back:
+            self.current = scope.stage.effects.exchanged(self.current)
+        new = scope.augment(name, self.current, other)
         owner = self.owner[0] if self.owner else None
         is_array = new is self.current and type(new) is Traced and new.kind == "array"
         if is_array and type(owner) is Traced and new.shares_storage(owner):

@@ -539,8 +539,7 @@ class TracedControl(PlainControl):
         a, b = map(self.stage.escapes.now, (a, b))
         if lists:
             before_identity(self.stage.state, a, b)
-        if given := self.stage.effects.given:  # other code has another object in place of a function
-            a, b = (given[id(value)][0] if id(value) in given else value for value in (a, b))
+        a, b = map(self.stage.effects.outside, (a, b))
         if Traced in (type(a), type(b)) and (kind := self.kind_of_bool(a)) is not None and (other := self.kind_of_bool(b)) is not None:
             equal = kind == other and operator.eq(a, b)
             return self.stage.tracer.as_python(equal) if type(equal) is Traced else equal

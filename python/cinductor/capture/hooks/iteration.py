@@ -44,6 +44,7 @@ from .subscripts import is_iterable
 
 if TYPE_CHECKING:
     from ..call_state import Stage
+    from ..effects import Effects
 
 
 MAX_ROWS = 65536  # of an array of rank 2 or more: a row is a view
@@ -204,6 +205,11 @@ class Iteration(Hooks):
         """The items of a loop whose target unpacks each item."""
         return (self.unpack(item, shape) for item in self.iter(value))
 
+    def each(self, value: Any, *shape: Any) -> Any:
+        """The items for a loop or comprehension that Python itself runs. shape: of the target, if it unpacks each item."""
+        items = self.iter_unpacked(value, *shape) if shape else self.iter(value)
+        return items if items is value else RealItems(self.stage.effects, items)
+
     def unpack(self, value: Any, shape: tuple[Any, ...]) -> Any:
         """A value that the next assignment unpacks; shape says which parts are unpacked again."""
         if type(value) is Traced and (not value.ndim or (len(value) != len(shape) and shape)):
@@ -214,6 +220,22 @@ class Iteration(Hooks):
             items = self.iter(value)
             return items if items is value else Unpacked(self, items, shape)  # if it is no iterable, Python raises
         return [*Unpacked(self, self.iter(value), shape)]
+
+
+class RealItems:
+    """The items of Python's own loop: real ones once Python runs the rest of the call."""
+
+    __slots__ = ("effects", "items")
+
+    def __init__(self, effects: Effects, items: Any) -> None:
+        self.effects, self.items = effects, iter(items)
+
+    def __iter__(self) -> RealItems:
+        return self
+
+    def __next__(self) -> Any:
+        item = next(self.items)
+        return self.effects.materialise(item) if self.effects.tracer.has_fallen_back else item
 
 
 class Unpacked:
@@ -239,4 +261,6 @@ class Unpacked:
         item, number = next(self.items), self.number
         self.number += 1
         inner = self.shape[number] if number < len(self.shape) else None
-        return self.scope.stage.lift_array(item) if inner is None else self.scope.unpack(item, inner)
+        stage = self.scope.stage
+        found = stage.lift_array(item) if inner is None else self.scope.unpack(item, inner)
+        return stage.materialise(found) if stage.tracer.has_fallen_back else found

@@ -201,6 +201,10 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
 
     generated = staticmethod(generated)
 
+    def made(self, value: Any) -> Any:
+        """The value, which Python itself has made of others that waited on its stack; real if Python runs the rest of the call by now."""
+        return value
+
     def key(self, value: Any) -> Any:
         """The key of a dict display, or the element of a set display, which Python hashes."""
         return value if type(value) in FREE_TYPES or type(value) in VIEWS_OF_DICTS else self.use(value)
@@ -483,14 +487,15 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
 SOURCES = {id(f): source for f, source in list_sources.FUNCTIONS.items()}
 # Operations of rewritten code, except those that inspect the calling frame or have no result.
 BAILING = """
-    name free local use as_text operand read_operand repeat members contains test augment context mapping iter
+    name free local use as_text operand read_operand repeat modulo inverted members contains test augment context mapping iter each made
     star key iter_unpacked unpack attr item call call_method late_text printed slice import_module import_name lt le gt ge eq ne bound for_
-    while_ if_ bool_begin then not_ truth is_bool is_one holds
+    while_ if_ bool_begin then not_ truth is_bool is_one holds parts attr_slot item_slot
     _get_global _set_global _del_global _get_free _set_free _del_free
     _get_attr _set_attr _del_attr _get_item _set_item _del_item
 """.split()
-for name in BAILING:
-    setattr(Scope, name, with_bailout(getattr(Scope, name)))
+METHODS = {name: getattr(Scope, name) for name in BAILING}
+for name, method in METHODS.items():
+    setattr(Scope, name, with_bailout(method))
 
 
 # --- functions made in a captured call that outlive it ---
@@ -523,7 +528,8 @@ class PlainScope(Scope):
     truth = local = use = as_text = operand = read_operand = members = test = mapping = iter = star = context = staticmethod(
         lambda value: value
     )
-    key = born = waits = truth
+    key = born = made = inverted = waits = truth
+    each = staticmethod(lambda value, shape=None: value)
     done = staticmethod(lambda count, value: value)
     own_super = staticmethod(lambda made, cls: made)
     attr: Any = staticmethod(getattr)
@@ -548,11 +554,8 @@ class PlainScope(Scope):
     def caught(self) -> None:
         hide_our_frames(sys.exc_info()[1])
 
-    def leaves(self) -> None:
-        pass
-
-    def shares(self, names: Any) -> None:
-        pass
+    leaves: Any = staticmethod(lambda: None)
+    shares: Any = staticmethod(lambda names: None)
 
     def _set_global(self, name: str, value: Any) -> None:
         self.fn_globals[name] = value
@@ -568,11 +571,8 @@ class PlainScope(Scope):
     def _del_free(self, name: str) -> None:
         del self.cells[name].cell_contents
 
-    def _set_attr(self, name: str, item: Any, value: Any) -> None:
-        setattr(value, name, item)
-
-    def _del_attr(self, name: str, value: Any) -> None:
-        delattr(value, name)
+    _set_attr: Any = staticmethod(lambda name, item, value: setattr(value, name, item))
+    _del_attr: Any = staticmethod(lambda name, value: delattr(value, name))
 
     def _get_item(self, key: Any, value: Any) -> Any:
         return value[key]
@@ -593,3 +593,7 @@ class PlainScope(Scope):
             return getattr(found, name)
         except AttributeError:
             raise ImportError(f"cannot import name '{name}' from '{found.__name__}'") from None
+
+
+for name in METHODS.keys() - vars(PlainScope).keys():
+    setattr(PlainScope, name, METHODS[name])

@@ -29,10 +29,11 @@ from __future__ import annotations
 import ast
 from typing import Any
 
+from .displays import Displays
 from .jumps import VALUE, blocks_of, may_be_traced
-from .names import placed, type_parameters, walk
+from .names import children, placed, type_parameters, walk
 from .rows import LOOPS
-from .stage_calls import OURS, STAGE, Expressions, Site
+from .stage_calls import OURS, STAGE, Site
 
 OPERATORS: dict[type[ast.operator], str] = {
     ast.Add: "iadd",
@@ -49,14 +50,39 @@ OPERATORS: dict[type[ast.operator], str] = {
     ast.BitAnd: "iand",
     ast.FloorDiv: "ifloordiv",
 }
+SIMPLE = (ast.Name, ast.Constant, ast.Slice, ast.Tuple, ast.expr_context)  # nodes that run no code of the user's
 
 
-class Statements(Expressions):
+def display_in(value: Any) -> Any:
+    """The display whose value the stage is passed, or the expression itself."""
+    is_made = isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr == "made"
+    return value.args[0] if is_made else value
+
+
+def leaves_of(target: Any) -> list[Any]:
+    """The names and places of a target, in the order in which they are assigned."""
+    if isinstance(target, ast.Tuple | ast.List):
+        return [leaf for part in target.elts for leaf in leaves_of(part)]
+    return leaves_of(target.value) if isinstance(target, ast.Starred) else [target]
+
+
+def keeps_waiting(targets: list[Any]) -> bool:
+    """True if a name is assigned after a place was evaluated whose expression may run code of the user's."""
+    has_run = False
+    for leaf in [leaf for target in targets for leaf in leaves_of(target)]:
+        if isinstance(leaf, ast.Name) and has_run:
+            return True
+        has_run |= not isinstance(leaf, ast.Name) and not all(isinstance(n, SIMPLE) for part in children(leaf) for n in walk(part))
+    return False
+
+
+class Statements(Displays):
     """Rewrites statements without constructs."""
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.stmt:
-        self._defaults(node)
         node.decorator_list = [self.ask(d, "decorator", self.visit(d)) for d in node.decorator_list]
+        if self._defaults(node):
+            node.decorator_list.append(self.attribute(node, STAGE, "made"))
         parameters = type_parameters(node)
         if parameters is not None:
             self.scopes.append(parameters)
@@ -108,30 +134,53 @@ class Statements(Expressions):
 
     def visit_Assign(self, node: ast.Assign) -> ast.stmt | list[ast.stmt]:
         value = self.visit(node.value)
-        targets = [self.visit(t) for t in node.targets]
-        unpacks = [isinstance(t, ast.Tuple | ast.List) for t in node.targets]
-        if not any(unpacks):
-            node.value, node.targets = value, targets
-            return node
-        if len(targets) == 1:
-            node.targets = targets
-            node.value = self._unpacked(value, node.targets[0])
+        has_row = any([isinstance(t, ast.Tuple | ast.List) for t in node.targets])
+        if len(node.targets) == 1 and has_row:
+            return self._assigned(node, node.targets[0], value)
+        if not has_row and (len(node.targets) == 1 or not keeps_waiting(node.targets)):
+            node.value, node.targets = value, [self.visit(t) for t in node.targets]
             return node
         name = self.temporary("m")
         out: list[ast.stmt] = [self.store(node, name, value)]
-        for target, is_unpacked in zip(targets, unpacks, strict=True):
-            load: ast.expr = self.load(node, name)
-            if is_unpacked:
-                load = self._unpacked(load, target)
-            out.append(placed(ast.Assign([target], load), node))
+        for target in node.targets:
+            out += self._assigned(node, target, self.load(node, name))
         out.append(placed(ast.Delete([ast.Name(name, ast.Del())]), node))
         return out
 
+    def _assigned(self, node: ast.AST, target: ast.expr, value: ast.expr) -> list[ast.stmt]:
+        """The assignment of a rewritten value to one target."""
+        is_row = isinstance(target, ast.Tuple | ast.List)
+        return self._stored(node, target, self._unpacked(value, target) if is_row else value)
+
+    def _stored(self, node: ast.AST, target: ast.expr, value: ast.expr) -> list[ast.stmt]:
+        """The assignment of a value that the stage has unpacked. Items that would wait on Python's stack for the evaluation of a
+        place have hidden names.
+        """
+        if not keeps_waiting([target]):
+            return [placed(ast.Assign([self.visit(target)], value), node)]
+        stores: list[ast.stmt] = []
+        names: list[ast.expr] = []
+
+        def hidden(part: Any) -> Any:
+            if isinstance(part, ast.Tuple | ast.List):
+                return placed(type(part)([hidden(e) for e in part.elts], ast.Store()), part)
+            if isinstance(part, ast.Starred):
+                return placed(ast.Starred(hidden(part.value), ast.Store()), part)
+            name = self.temporary("m")
+            stores.append(placed(ast.Assign([self.visit(part)], self.load(node, name)), node))
+            names.append(placed(ast.Name(name, ast.Del()), node))
+            return placed(ast.Name(name, ast.Store()), part)
+
+        row = hidden(target)
+        unpacked = placed(ast.Assign([row], value), node)
+        return [unpacked, *stores, placed(ast.Delete(names), node)]
+
     def _unpacked(self, value: Any, target: ast.expr) -> ast.expr:
         shape: Any = self._shape(value, target)
-        is_display = isinstance(value, ast.Tuple) and len(value.elts) == len(shape.value)
+        row = display_in(value)
+        is_display = isinstance(row, ast.Tuple) and len(row.elts) == len(shape.value)
         if is_display and not any(s is not None for s in shape.value):
-            if not any(isinstance(e, ast.Starred) for e in value.elts):
+            if not any(isinstance(e, ast.Starred) for e in row.elts):
                 return value
         return self.ask(value, "unpack", value, shape)
 
@@ -359,9 +408,9 @@ class Control(Statements):
             return [self._own_loop(node)]
         made = self.ask(node.iter, "for_", self.visit(node.iter), self.text(node, site.number))
         item = self.attribute(target, f"__ci_{site.number}", "item")
-        assign = placed(ast.Assign([self.visit(target)], item), target)
+        assigned = self._stored(target, target, item) if is_unpacked else [placed(ast.Assign([self.visit(target)], item), target)]
         body = self._run(node.body, target=target)
-        return self._construct(node, site, made, [*node.ci_resets, assign, *body])
+        return self._construct(node, site, made, [*node.ci_resets, *assigned, *body])
 
     def _own_loop(self, node: Any) -> ast.stmt:
         """A loop that stays Python's own: it unrolls."""

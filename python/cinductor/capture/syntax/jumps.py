@@ -56,6 +56,17 @@ def may_be_list(node: ast.expr) -> bool:
     return not isinstance(node, ast.Constant | ast.Compare | ast.JoinedStr | ast.UnaryOp)
 
 
+ROWLESS = ast.Compare | ast.JoinedStr | ast.UnaryOp | ast.Constant  # expressions whose values are no tuples that hold arrays
+
+
+def may_be_row(node: ast.expr) -> bool:
+    """False if the value of an expression can be no tuple that holds arrays."""
+    if isinstance(node, ast.BinOp):
+        rows = [may_be_row(part) if isinstance(part, ast.BinOp) else not isinstance(part, ROWLESS) for part in (node.left, node.right)]
+        return all(rows) if isinstance(node.op, ast.Add) else isinstance(node.op, ast.Mult) and any(rows)
+    return not isinstance(node, ROWLESS)
+
+
 def is_text(node: ast.expr) -> bool:
     """True for a constant that is not a number."""
     return isinstance(node, ast.Constant) and isinstance(node.value, str | bytes)

@@ -17,7 +17,7 @@ from ...base.records import NamedTuple
 from ...base.user_frame import OURS as OURS
 from ...base.user_frame import STAGE as STAGE
 from .cfg import Cfg
-from .jumps import Lowering, Unsuitable, is_list, is_text, may_be_list, may_be_traced
+from .jumps import Lowering, Unsuitable, is_list, is_text, may_be_list, may_be_row, may_be_traced
 from .names import FunctionNode, Names, Transformer, duplicate, placed, results_in, walk
 from .texts import parts_of
 
@@ -52,6 +52,10 @@ class Site(NamedTuple):
 
 
 LOCAL, CELL, FREE, GLOBAL = "local", "cell", "free", "global"
+# Methods of the stage that evaluate nothing of the user's: none makes Python run the rest of the call.
+QUIET = frozenset(
+    "name free local bound operand read_operand use as_text inverted key is_bool is_one item_slot attr_slot global_slot free_slot made born".split()
+)
 
 
 class Asking(Transformer):
@@ -75,6 +79,7 @@ class Asking(Transformer):
         self.protected = 0  # enclosing try and with
         self.decisive = 0  # enclosing tests of sizes that must be decided now
         self.without_walrus = 0 if with_regions else 1
+        self.steps = 0  # expressions so far that may run code of the user's, after which Python may run the rest of the call
 
     def run(self) -> FunctionNode:
         """Rewrite the function's node, which is changed."""
@@ -242,27 +247,18 @@ class Expressions(Asking):
             return self.value_slot(self.ask(node, method, self.text(node, node.id)), node.ctx)
         return node
 
-    # functions
-
-    def _defaults(self, node: FunctionNode) -> None:
-        node.args.defaults = [self.visit(d) for d in node.args.defaults]
-        node.args.kw_defaults = [d and self.visit(d) for d in node.args.kw_defaults]
-
-    def visit_Lambda(self, node: ast.Lambda) -> ast.expr:
-        self._defaults(node)
-        self._body(node)
-        return node
-
     # reads
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
         base, name = self.visit(node.value), self.text(node, node.attr)
+        self.steps += 1
         if isinstance(node.ctx, ast.Load):
             return self.ask(node, "attr", base, name)
         return self.value_slot(self.ask(node, "attr_slot", base, name), node.ctx)
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
         base, key = self.visit(node.value), self._key(node.slice)
+        self.steps += 1
         if isinstance(node.ctx, ast.Load):
             return self.ask(node, "item", base, key)
         return self.value_slot(self.ask(node, "item_slot", base, key), node.ctx)
@@ -278,26 +274,11 @@ class Expressions(Asking):
         return self.visit(node)
 
     def visit_Starred(self, node: ast.Starred) -> ast.expr:
+        self.steps += 1
         if isinstance(node.ctx, ast.Load):
             node.value = self.ask(node.value, "star", self.visit(node.value))
         else:
             node.value = self.visit(node.value)
-        return node
-
-    def visit_Dict(self, node: ast.Dict) -> ast.expr:
-        for i, key in enumerate(node.keys):
-            value = self.visit(node.values[i])
-            if key is None:
-                value = self.ask(value, "mapping", value)
-            else:
-                node.keys[i] = self._key_of(key)
-            node.values[i] = value
-        return node
-
-    def visit_Set(self, node: ast.Set) -> ast.expr:
-        node.elts = [
-            self.visit(e) if isinstance(e, ast.Starred) else self._key_of(e) for e in node.elts
-        ]
         return node
 
     def _key_of(self, node: ast.expr) -> ast.expr:
@@ -313,6 +294,7 @@ class Expressions(Asking):
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         func = node.func
+        self.steps += 1
         if isinstance(func, ast.Name) and func.id == "super" and not node.args:
             return self._super(node)
         if getattr(node, "ci_is_ours", False):
@@ -353,15 +335,19 @@ class Expressions(Asking):
         return self._use(node, "test") if may_be_traced(node) else self.visit(node)
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        self.steps += 1
         if self.with_regions and isinstance(node.op, ast.Mult) and is_list(node):
             return self.ask(node, "repeat", self.visit(node.left), self.visit(node.right))
         if isinstance(node.op, ast.Mod) and not isinstance(node.right, ast.Constant):
             return self.ask(node, "modulo", self.visit(node.left), self.visit(node.right))
         node.left = self._use(node.left, "operand")
+        steps = self.steps
         node.right = self._use(node.right, "operand")
-        return node
+        is_row = steps != self.steps and isinstance(node.op, ast.Add | ast.Mult) and may_be_row(node)
+        return self.ask(node, "made", node) if is_row else node
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
+        self.steps += 1
         if isinstance(node.op, ast.Invert) and not isinstance(node.operand, ast.Constant):
             node.operand = self.ask(node, "inverted", self.visit(node.operand))
         elif not isinstance(node.op, ast.Not):
@@ -373,6 +359,7 @@ class Expressions(Asking):
         return node
 
     def visit_Compare(self, node: ast.Compare) -> ast.expr:
+        self.steps += 1
         if all(isinstance(op, ast.Is | ast.IsNot) for op in node.ops):
             return self._identity(node)
         if len(node.ops) > 1 and may_be_traced(node):
@@ -479,6 +466,7 @@ class Expressions(Asking):
         return self.ask(node, "truth", new)
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
+        self.steps += 1
         traced = [may_be_traced(value) for value in node.values]
         is_test = getattr(node, "ci_is_test", False)
         values = [self._truth(v) if is_test else self.visit(v) for v in node.values]
@@ -491,6 +479,7 @@ class Expressions(Asking):
         return out
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
+        self.steps += 1
         if self.without_walrus or not may_be_traced(node.test):
             node.test = self._test(node.test)
             node.body, node.orelse = self.visit(node.body), self.visit(node.orelse)
@@ -506,6 +495,7 @@ class Expressions(Asking):
         return self.ask(node, "choose_result" if node in self.results else "choose", *parts)
 
     def visit_FormattedValue(self, node: ast.FormattedValue) -> ast.expr:
+        self.steps += 1
         node.value = self._use(node.value, "as_text")
         if node.format_spec is not None:
             node.format_spec = self.visit(node.format_spec)
@@ -537,6 +527,7 @@ class Expressions(Asking):
         return placed(ast.Call(trips, arguments, []), node)
 
     def _comprehension(self, node: Any) -> ast.expr:
+        self.steps += 1
         if (loop := self._loop_of(node)) is not None:
             return loop
         first = node.generators[0]
@@ -558,15 +549,14 @@ class Expressions(Asking):
                 is_hashed = field == "key" or isinstance(node, ast.SetComp)
                 setattr(node, field, self._key_of(part) if is_hashed else self.visit(part))
         self.hidden.pop()
-        return self.ask(node, "born", node) if isinstance(node, ast.GeneratorExp) else node
+        return self.ask(node, "born" if isinstance(node, ast.GeneratorExp) else "made", node)
 
     visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = _comprehension
 
     def _iter(self, node: ast.expr, target: ast.expr) -> ast.expr:
         new = self.visit(node)
-        if isinstance(target, ast.Tuple | ast.List):
-            return self.ask(node, "iter_unpacked", new, self._shape(node, target))
-        return self.ask(node, "iter", new)
+        shape = [self._shape(node, target)] if isinstance(target, ast.Tuple | ast.List) else []
+        return self.ask(node, "each", new, *shape)
 
     def _shape(self, at: ast.AST, target: ast.expr) -> ast.Constant:
         """The parts of a target that are unpacked again: None, or a tuple of the same for each part."""
