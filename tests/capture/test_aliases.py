@@ -27,7 +27,7 @@ def case(fn):
 
 
 @case
-def the_view_of_some_trip(x, y, A, t):
+def the_view_of_some_iteration(x, y, A, t):
     last = A[0]
     for i in range(len(A)):
         A[:, 0] += 1
@@ -38,7 +38,7 @@ def the_view_of_some_trip(x, y, A, t):
 
 
 @case
-def read_beside_its_writes(x, y, A, t):
+def read_alongside_its_writes(x, y, A, t):
     last, s = A[0], 0.0
     for i in range(len(A)):
         s += last.sum()
@@ -51,7 +51,7 @@ def read_beside_its_writes(x, y, A, t):
 
 
 @case
-def written_to_behind_the_loop(x, y, A, t):
+def written_to_after_the_loop(x, y, A, t):
     z = x
     for i in range(len(x)):
         if y[i] > t:
@@ -61,7 +61,7 @@ def written_to_behind_the_loop(x, y, A, t):
 
 
 @case
-def made_in_some_trip(x, y, A, t):
+def made_in_some_iteration(x, y, A, t):
     z = x * 1
     w = z
     for i in range(len(x)):
@@ -104,7 +104,7 @@ def stops_before_it_changes(x, y, A, t):
 
 
 @case
-def no_trip_of_the_inner_loop(x, y, A, t):
+def no_iteration_of_the_inner_loop(x, y, A, t):
     z = x
     for i in range(len(A)):
         k = y[i]
@@ -116,7 +116,7 @@ def no_trip_of_the_inner_loop(x, y, A, t):
 
 
 @case
-def written_behind_a_choice(x, y, A, t):
+def written_after_a_choice(x, y, A, t):
     z = x + 0
     for i in range(len(x)):
         if y[i] > t:
@@ -126,7 +126,7 @@ def written_behind_a_choice(x, y, A, t):
 
 
 @case
-def written_behind_a_choice_of_the_argument(x, y, A, t):
+def written_after_a_choice_of_the_argument(x, y, A, t):
     z = x
     for i in range(len(x)):
         if y[i] > t:
@@ -162,7 +162,7 @@ def a_row_of_what_is_written(x, y, A, t):
 
 
 @case
-def two_names_behind_a_trip(x, y, A, t):
+def two_names_after_an_iteration(x, y, A, t):
     a, b = x + 0, x + 1
     for i in range(len(x)):
         a = x * i
@@ -172,7 +172,7 @@ def two_names_behind_a_trip(x, y, A, t):
 
 
 @case
-def two_names_in_some_trips(x, y, A, t):
+def two_names_in_some_iterations(x, y, A, t):
     a, b = x + 0, x + 1
     for i in range(len(x)):
         if y[i] > t:
@@ -419,16 +419,16 @@ def test_one_of_several_that_is_read_only(fn, backend):
 
 @pytest.mark.parametrize(
     "fn",
-    [best_so_far, stops_before_it_changes, written_behind_a_choice, one_behind_the_other],
+    [best_so_far, stops_before_it_changes, written_after_a_choice, one_behind_the_other],
 )
-def test_whole_where_nobody_can_tell(fn):
+def test_whole_where_the_difference_is_invisible(fn):
     compiled = cinductor.compile(fn, backend="interp", fullgraph=True)
     for seed in range(6):
         ours, theirs = (copy.deepcopy(arguments(seed)) for _ in range(2))
         same(compiled(*ours), fn(*theirs))
 
 
-def test_the_argument_itself_is_returned_where_no_trip_made_another():
+def test_the_argument_itself_is_returned_where_no_iteration_made_another():
     compiled = cinductor.compile(best_so_far, backend="interp")
     x, y, A, _ = arguments(1)
     assert compiled(x, y, A, 1e6)[0] is not x
@@ -516,7 +516,7 @@ def test_whatever_writes_may_write_into_what_overlaps(name, ways, is_all):
 # --- operands that wait ---------------------------------------------------------------------------
 
 
-def behind_branch(o, x):
+def after_branch(o, x):
     v = o.pop()
     if x[0] > 5.0:
         v = v * 2
@@ -648,7 +648,7 @@ WAITING = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("take", [behind_branch, in_loop])
+@pytest.mark.parametrize("take", [after_branch, in_loop])
 @pytest.mark.parametrize("fn", WAITING)
 def test_an_operand_waits_while_a_later_one_writes_to_its_array(fn, take):
     def program(x):

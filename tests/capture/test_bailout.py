@@ -166,7 +166,7 @@ ERRORS = (_core.InternalError, KeyError, TypeError)
 
 @pytest.mark.parametrize("program", PROGRAMS)
 @pytest.mark.parametrize("place", PLACES)
-def test_a_mistake_behind_an_effect(place, program, monkeypatch):
+def test_a_mistake_after_an_effect(place, program, monkeypatch):
     """At each place every error happens at every call: each time in another program, and all in the one that handles errors."""
     monkeypatch.setattr("cinductor.calls.budget.LITTLE_WORK", 0)
     result, arguments, effects, _ = told(program)
@@ -215,7 +215,7 @@ def test_no_handler_of_the_users_sees_a_mistake(owner, name, error, monkeypatch)
     assert told(cinductor.compile(handled, backend="interp"))[0] == told(handled)[0]
 
 
-def test_methods_of_ours_raise_what_no_handler_waits_for():
+def test_internal_methods_raise_what_no_handler_catches():
     tracer = _core.Tracer("f", options={}, backend="interp")
     x = tracer.array(np.ones(3), 0)
     for misuse in (
@@ -260,12 +260,12 @@ def in_a_try(x):
 def unknown_name(x):
     s = 0.0
     for v in x:
-        s += v * nobody_defines_this  # noqa: F821
+        s += v * is_undefined_everywhere  # noqa: F821
     return s
 
 
 @pytest.mark.parametrize("program", [in_a_loop, in_a_branch, in_a_try, unknown_name])
-def test_a_name_of_ours_that_is_not_found(program, monkeypatch):
+def test_an_internal_name_that_is_not_found(program, monkeypatch):
     """A warning names a mistake of the library. A name that the function does not find is its own exception."""
 
     def handler(t, *args, **kwargs):

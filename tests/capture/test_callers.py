@@ -814,7 +814,7 @@ RING["ring"] = [RING, RING]
 
 
 @pytest.mark.parametrize("value", [LOOP, RING, [LOOP] * 2], ids=["a list", "a dict", "twice"])
-def test_containers_that_hold_themselves(value):
+def test_containers_that_contain_themselves(value):
     assert cinductor.Array  # its module, once imported, checks arguments for device arrays
 
     def stop(*_):

@@ -669,7 +669,7 @@ def changes(names, *statements):
     return [step(s) for s in ("", "", *statements, "")]
 
 
-def test_what_an_object_holds_may_change():
+def test_attributes_of_an_object_may_change():
     o = types.SimpleNamespace(
         a=[1, 2],
         d={"k": np.ones(4)},

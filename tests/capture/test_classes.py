@@ -745,7 +745,7 @@ OPERATED = [
 
 @pytest.mark.parametrize("f", OPERATED)
 @pytest.mark.parametrize("backend", ["c", "interp"])
-def test_operators_of_the_users_see_nothing_of_ours(f, backend):
+def test_operators_of_the_users_see_no_internal_values(f, backend):
     compiled = cinductor.compile(f, backend=backend)
     for n in (3, 3, 4, 3):
         x = np.arange(float(n))
@@ -961,7 +961,7 @@ EXCEPTED = [
 
 
 @pytest.mark.parametrize("f", EXCEPTED)
-def test_what_an_exception_holds_is_guarded(f):
+def test_what_an_exception_contains_is_guarded(f):
     """`args` and `__cause__` can be assigned, so they are not constants of the object."""
     compiled = cinductor.compile(f, backend="interp")
     kept = ValueError("a")

@@ -73,7 +73,7 @@ ONE_GRAPH = [multiples, squares, any_above, all_below, how_many, length, product
 
 
 @pytest.mark.parametrize("fn", ONE_GRAPH, ids=lambda f: f.__name__)
-def test_as_many_nodes_for_any_number_of_trips(fn):
+def test_as_many_nodes_for_any_number_of_iterations(fn):
     compiled = agree(fn, *((X, n) for n in (12, 30, 40, 20, 10, 1, 0)))
     assert compiled._cinductor_job.captures <= 4
     is_added = (

@@ -83,7 +83,7 @@ def bound_in_an_operand(x, p):
     return x + n
 
 
-def bound_in_a_trip(x):
+def bound_in_an_iteration(x):
     total = 0.0
     for i in range(len(x)):
         if x[i] > 0 and (pair := (x[i], 2))[0] < 3:
@@ -100,7 +100,7 @@ def test_what_binds_a_name_only_sometimes():
     compiled = cinductor.compile(bound_in_an_operand, backend="interp")
     for pair in ((1, 0.0), (1, 5.0), (2, 0.0), (3, 1.0)):
         check(bound_in_an_operand, np.array([2.0, 3]), pair, compiled=compiled)
-    for fn in (bound_in_a_trip, bound_in_an_arm):
+    for fn in (bound_in_an_iteration, bound_in_an_arm):
         compiled = cinductor.compile(fn, backend="interp")
         for x in ([2.0, 3, -1, 4], [0.0, 1, 2, 3], [-1.0, -2]):
             check(fn, np.array(x), compiled=compiled)

@@ -251,7 +251,7 @@ def test_whole(fn, args):
     "fn",
     [state_in_a_dict, arrays_in_a_dict_change_in_place, attributes_of_an_object, numbers_in_a_list],
 )
-def test_as_large_for_many_trips(fn):
+def test_as_large_for_many_iterations(fn):
     assert nodes(fn, X, 20) == nodes(fn, X, 500)
 
 
@@ -293,7 +293,7 @@ def made_of_a_deque(x):
 
 
 @pytest.mark.parametrize("fn", [made_of_slots, made_of_a_deque])
-def test_what_is_returned_is_made_anew_by_every_call(fn):
+def test_what_is_returned_is_made_again_by_every_call(fn):
     compiled = cinductor.compile(fn, backend="interp", fullgraph=True)
     first, second = compiled(X), compiled(X + 1)
     assert type(first) is type(second) is type(fn(X)) and first is not second
@@ -306,7 +306,7 @@ def test_what_is_returned_is_made_anew_by_every_call(fn):
             assert made.maxlen == 3
 
 
-def test_whoever_gets_a_deque_or_slots_sees_real_values():
+def test_calls_that_get_a_deque_or_slots_see_real_values():
     seen = []
 
     def look(*values):

@@ -191,7 +191,7 @@ def bound_again_in_a_piece(x):
     return s, len(LOG)
 
 
-def lives_on_behind_a_piece(x):
+def lives_on_after_a_piece(x):
     s = 0.0
     if x[-1] > 9:
         s += 1
@@ -226,7 +226,7 @@ def bound_in_one_arm(x, held):
     return s, len(LOG)
 
 
-def a_buffer_behind_a_piece(x, b):
+def a_buffer_after_a_piece(x, b):
     v = np.frombuffer(b, "u1")
     print(v.sum(), end="")
     s = x.sum() + v[0]
@@ -235,7 +235,7 @@ def a_buffer_behind_a_piece(x, b):
     return s, v, len(b)
 
 
-def behind_a_loop(x, held):
+def after_a_loop(x, held):
     o, s = held[0], 0.0
     for v in x:
         s += v
@@ -245,7 +245,7 @@ def behind_a_loop(x, held):
     return s
 
 
-def behind_a_while(x, held):
+def after_a_while(x, held):
     o, s = held[0], 0.0
     while s < x.sum():
         s += 1.5
@@ -255,7 +255,7 @@ def behind_a_while(x, held):
     return s
 
 
-def behind_a_branch(x, held):
+def after_a_branch(x, held):
     o, s = held[0], 0.0
     if x.sum() > 1:
         s += x[0]
@@ -265,7 +265,7 @@ def behind_a_branch(x, held):
     return s
 
 
-def behind_an_operand(x, held):
+def after_an_operand(x, held):
     o = held[0]
     s = x[0] if x.sum() > 1 and x[1] > 2 else x[1]
     held.clear()
@@ -307,7 +307,7 @@ def in_a_while_after_an_effect(x, held):
     return s, len(LOG), o.__class__
 
 
-def behind_a_while_in_a_branch(x, held):
+def after_a_while_in_a_branch(x, held):
     s = 0.0
     LOG.append(lambda: s)
     if x.sum() > 1.2:
@@ -324,7 +324,7 @@ def behind_a_while_in_a_branch(x, held):
     return s, len(LOG), LOG.pop(0) is None
 
 
-def behind_a_while_in_a_loop(x, held):
+def after_a_while_in_a_loop(x, held):
     LOG.append(len(held))
     s = 0.0
     for i in range(len(x)):
@@ -345,9 +345,9 @@ def behind_a_while_in_a_loop(x, held):
 FUNCTIONS = [
     a_weak_reference, a_buffer, a_buffer_in_a_loop, a_buffer_without_a_name, a_memoryview, a_buffer_of_a_function, operands, an_attribute,
     a_result, an_item, all_items, a_generator, a_generator_that_is_left, a_generator_without_a_name, a_zipped_generator,
-    iterations_of_python, bound_again_in_a_piece, lives_on_behind_a_piece, popped_in_a_piece, bound_in_one_arm, a_buffer_behind_a_piece,
-    behind_a_loop, behind_a_while, behind_a_branch, behind_an_operand, in_a_loop_around_a_loop,
-    read_twice, in_a_while_after_an_effect, behind_a_while_in_a_branch, behind_a_while_in_a_loop,
+    iterations_of_python, bound_again_in_a_piece, lives_on_after_a_piece, popped_in_a_piece, bound_in_one_arm, a_buffer_after_a_piece,
+    after_a_loop, after_a_while, after_a_branch, after_an_operand, in_a_loop_around_a_loop,
+    read_twice, in_a_while_after_an_effect, after_a_while_in_a_branch, after_a_while_in_a_loop,
 ]  # fmt: skip
 
 

@@ -145,7 +145,7 @@ def of_two_loops(x):
 
 
 @whole
-def made_in_each_trip(x):
+def made_in_each_iteration(x):
     best = 0
     for i in range(len(x)):
         seen = []
@@ -198,7 +198,7 @@ def of_an_object(x):
 
 
 @whole
-def appended_behind(x):
+def appended_after(x):
     out = []
     for v in x:
         if v > 0:
@@ -218,7 +218,7 @@ def in_a_while(x):
 
 
 @whole
-def by_the_trip_in_a_while(x):
+def by_the_iteration_in_a_while(x):
     seen, k = [], 0
     while k < 40:
         x[k % 10] += k
@@ -229,7 +229,7 @@ def by_the_trip_in_a_while(x):
 
 
 @anyhow
-def more_than_there_is_room_for(x):
+def more_than_there_is_capacity_for(x):
     found, v = [], x[3] + 100
     while v > 0.01:
         found.append(v)
@@ -340,7 +340,7 @@ def an_index_out_of_range(x):
 
 
 @anyhow
-def an_exception_behind_appends(x):
+def an_exception_after_appends(x):
     out = []
     for i in range(len(x)):
         if x[i] > 0:
@@ -408,7 +408,7 @@ DATA = [X, -np.abs(X) - 1, np.abs(X) + 1, X[:10], np.full(15, 2.0)]
 
 def test_a_list_of_an_iteration_is_not_carried():
     """A list that each iteration makes has a count, which the loop around does not carry."""
-    compiled = cinductor.compile(made_in_each_trip, backend="interp")
+    compiled = cinductor.compile(made_in_each_iteration, backend="interp")
     compiled(X)
     assert "one iteration at a time" not in cinductor.explain(compiled, X).full()
 
@@ -431,7 +431,7 @@ def test_right_however_it_is_run(fn, dynamic, pieces_are_compiled):
 
 
 @pytest.mark.parametrize("number", range(len(HOWS)))
-def test_whoever_sees_the_list_sees_a_list(number, pieces_are_compiled):
+def test_calls_that_see_the_list_see_a_list(number, pieces_are_compiled):
     fn = seen_as_a_whole(HOWS[number])
     compiled = cinductor.compile(fn, backend="interp")
     for data in (*DATA, X):
@@ -494,7 +494,7 @@ def sorted_by_key(x):
     return sorted(positive(x), key=lambda i: -i)
 
 
-def behind_a_break(x):
+def after_a_break(x):
     g = positive(x)
     print(end="")
     return g
@@ -579,7 +579,7 @@ LOOKS = [
     rest_by_slice,
     reversed_list,
     sorted_by_key,
-    behind_a_break,
+    after_a_break,
     reversed_in_place,
     joined,
     in_a_dict,
@@ -655,7 +655,7 @@ def test_a_list_that_was_looked_at_is_a_list(f):
         same(outcome(compiled, (x,)), outcome(f, (x,)))
 
 
-def of_two_types_behind_a_break(x, log):
+def of_two_types_after_a_break(x, log):
     out = []
     if x[0] > 0:
         out.append(x[0] > 1)
@@ -672,8 +672,8 @@ def of_two_types_at_a_place(x, log):
     return out
 
 
-@pytest.mark.parametrize("f", [of_two_types_behind_a_break, of_two_types_at_a_place])
-def test_a_list_that_gets_another_type_behind_an_effect_is_a_list(f):
+@pytest.mark.parametrize("f", [of_two_types_after_a_break, of_two_types_at_a_place])
+def test_a_list_that_gets_another_type_after_an_effect_is_a_list(f):
     compiled = cinductor.compile(f, backend="interp")
     for n in (4, 5, 3, 5):
         x, ours, theirs = X[-n:].copy(), [], []

@@ -584,7 +584,7 @@ def test_mark_static():
     assert captures(f) == 2
 
 
-def total_by_trips(x):
+def total_by_iterations(x):
     total = 0.0
     for k in range(x.shape[0]):
         total += x[k] * k
@@ -609,7 +609,7 @@ UNBACKED = {
     "a mask": lambda x: (x[x > 1].sum(), np.where(x > 2, x, 0), np.sort(x)),
     "views alone": lambda x: np.array_split(x, 4),
     "a branch": branch_by_size,
-    "trips": total_by_trips,
+    "trips": total_by_iterations,
 }
 
 
@@ -648,7 +648,7 @@ def test_an_unbacked_size_that_must_be_something(fn):
     assert captures(f) == 1
 
 
-def test_an_unbacked_size_beside_others():
+def test_an_unbacked_size_alongside_others():
     f = compile(lambda x, y: (x[:, None] * y, x.shape[0] + y.shape[0], np.concatenate([x, y])), dynamic=True)
     for n, m in ((5, 5), (0, 5), (1, 7), (3, 1000), (1, 2)):
         x, y = np.arange(float(n)), np.arange(float(m))
@@ -682,7 +682,7 @@ def test_the_value_of_an_unbacked_size_is_refused(name, fullgraph):
     agree(compile(fn), np.ones(4))
 
 
-def test_python_has_an_unbacked_size_behind_a_break():
+def test_python_has_an_unbacked_size_after_a_break():
     said = []
 
     def f(x):
@@ -945,7 +945,7 @@ def test_bincount_of_nothing_gives_ints():
     assert len(g.specializations) == 1
 
 
-def test_arrays_that_change_places_in_any_number_of_trips():
+def test_arrays_that_change_places_in_any_number_of_iterations():
     """The region runs two iterations at a time, so whether their number is even is guarded."""
 
     def relax(u, n):

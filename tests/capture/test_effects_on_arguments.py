@@ -83,7 +83,7 @@ def sets_the_shape_in_arms(x):
 
 
 @case(three)
-def sets_the_shape_behind_a_break(x):
+def sets_the_shape_after_a_break(x):
     print(end="", flush=True)
     x.shape = (3, 1)
     return x + 1

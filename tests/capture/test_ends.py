@@ -205,7 +205,7 @@ def written(tmp_path):
 
 @pytest.mark.parametrize("use", USES)
 @pytest.mark.parametrize("made", MADE)
-def test_what_holds_traced_values_crosses_a_break(made, use, written):
+def test_containers_of_traced_values_cross_a_break(made, use, written):
     source = f"""
 def f(x, n, given, log):
     value = {MADE[made]}
@@ -223,7 +223,7 @@ def f(x, n, given, log):
 
 
 @pytest.mark.parametrize("made", MADE)
-def test_what_holds_traced_values_is_returned(made, written):
+def test_containers_of_traced_values_are_returned(made, written):
     fn = written(f"def f(x, n):\n    print(end='')\n    y = x + 1\n    return {MADE[made]}, y\n")
     compiled = cinductor.compile(fn)
     n = np.array([1, 2, 3])
@@ -619,7 +619,7 @@ def forbidden(x, noted):
 
 
 @pytest.mark.parametrize("outer", [counted, forbidden])
-def test_a_function_that_looks_at_warnings_sees_none_of_ours(outer, monkeypatch):
+def test_a_function_that_looks_at_warnings_sees_none_of_cinductors(outer, monkeypatch):
     fails_to_compile(monkeypatch)
     inner, whole = cinductor.compile(lambda x: x + 1), cinductor.compile(outer)
     with pytest.warns(cinductor.CinductorWarning) as told:
@@ -629,7 +629,7 @@ def test_a_function_that_looks_at_warnings_sees_none_of_ours(outer, monkeypatch)
     whole(X, inner)
 
 
-def test_what_forbids_all_warnings_forbids_none_of_ours(monkeypatch, capsys):
+def test_what_forbids_all_warnings_forbids_none_of_cinductors(monkeypatch, capsys):
     fails_to_compile(monkeypatch)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -715,7 +715,7 @@ def warns_before_a_break(x):
     return y
 
 
-def warns_behind_a_break(x):
+def warns_after_a_break(x):
     print(end="", flush=True)
     return np.log(x)
 
@@ -795,7 +795,7 @@ def warns_and_counts(x):
 added_by_python = np.frompyfunc(lambda a, b: LOGGED.append(a) or a + b, 2, 1)
 
 
-def warns_behind_python(x):
+def warns_after_python(x):
     y = added_by_python(x[:2], 1.0)
     return y.astype(float), float(added_by_python.reduce(x[:3])), np.sqrt(x)
 
@@ -823,9 +823,9 @@ def warns_and_draws(x):
 
 drawn_from = np.random.default_rng(0)
 
-FLOATS = [forbids_inside, raises_inside, counts_inside, warns_before_a_break, warns_behind_a_break]
+FLOATS = [forbids_inside, raises_inside, counts_inside, warns_before_a_break, warns_after_a_break]
 FLOATS += [warns_within, sets_within, sets_and_leaves, warns_between, warns_and_writes, writes_and_breaks, warns_whole, warns_in_a_loop]
-FLOATS += [warns_and_stores, warns_and_sets, warns_and_appends, warns_and_counts, warns_and_appends_in_a_loop, warns_behind_python]
+FLOATS += [warns_and_stores, warns_and_sets, warns_and_appends, warns_and_counts, warns_and_appends_in_a_loop, warns_after_python]
 FLOATS += [warns_and_makes_a_list, warns_of_each_operation, warns_where_it_compares, warns_and_stores_what_it_compares, warns_and_draws]
 
 
@@ -984,7 +984,7 @@ def changed_most(x, w):
 
 
 @pytest.mark.parametrize("left", [np.nan, np.inf])
-def test_what_memory_held_before_raises_no_flag(left):
+def test_old_contents_of_memory_raise_no_flag(left):
     """Vector lanes of a strip without an element compute with arbitrary contents, which must not set float flags."""
     rng = np.random.default_rng(0)
     for dtype in (np.float32, np.float64):
@@ -1031,7 +1031,7 @@ def slow_clock(monkeypatch):
 
 @pytest.mark.parametrize("limit", [0, 0.05, 0.2, 0.5])
 @pytest.mark.parametrize("fn", [many_calls, a_region_of_calls], ids=lambda f: f.__name__)
-def test_numpy_goes_on_behind_the_limit(fn, limit, slow_clock, monkeypatch):
+def test_numpy_goes_on_after_the_limit(fn, limit, slow_clock, monkeypatch):
     """NumPy runs the rest. Every effect happens once and in order, and the user is warned once."""
     monkeypatch.setattr("cinductor.capture.pieces.driver.plan_of", lambda job, compiled: None)
     compiled = cinductor.compile(fn, options={"capture_limit": limit})
@@ -1143,7 +1143,7 @@ def divided_in_both(a, b):
 
 
 @pytest.mark.parametrize("f", [divided_in_place, divided_and_written, divided_in_both])
-def test_what_an_errstate_ignores_is_no_warning_behind_a_write(f):
+def test_what_an_errstate_ignores_is_no_warning_after_a_write(f):
     def warned(fn):
         with warnings.catch_warnings(record=True) as seen:
             warnings.simplefilter("always")

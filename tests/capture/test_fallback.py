@@ -304,7 +304,7 @@ def in_a_generator(x):
     return out
 
 
-def behind_it(x):
+def after_it(x):
     out = np.zeros(len(x))
     for i in range(len(x)):
         out[i] = float(x[i:].max()) + abs(x).sum()
@@ -312,14 +312,14 @@ def behind_it(x):
 
 
 def one_in_the_other(x):
-    """The global `behind_it` is read before the inner call makes the rest of the outer call run in NumPy."""
-    return behind_it(in_a_generator(x) + 1)
+    """The global `after_it` is read before the inner call makes the rest of the outer call run in NumPy."""
+    return after_it(in_a_generator(x) + 1)
 
 
-def test_nothing_is_traced_behind_the_call_that_falls_back():
+def test_nothing_is_traced_after_the_call_that_falls_back():
     x = np.random.default_rng(0).random(60)
     report = cinductor.explain(one_in_the_other, x)
-    lines = range(behind_it.__code__.co_firstlineno, one_in_the_other.__code__.co_firstlineno)
+    lines = range(after_it.__code__.co_firstlineno, one_in_the_other.__code__.co_firstlineno)
     assert any("the rest of the call runs in NumPy" in b.reason for b in report.breaks)
     assert [b.reason for b in report.breaks if b.line in lines] == []
     compiled = cinductor.compile(one_in_the_other, backend="interp")

@@ -55,7 +55,7 @@ def two_trips_behind(c, n):
     return z, w, v
 
 
-def one_behind_a_break(c, n):
+def one_after_a_break(c, n):
     z, w = 0, 1
     for k in range(n):  # noqa: B007
         w = z
@@ -115,7 +115,7 @@ def of_many_points(c, n):
 
 
 FUNCTIONS = [
-    of_many_points, escape_from_complex, escape_from_int, otherwise, one_trip_behind, two_trips_behind, one_behind_a_break, leaves_out,
+    of_many_points, escape_from_complex, escape_from_int, otherwise, one_trip_behind, two_trips_behind, one_after_a_break, leaves_out,
     while_it_stays, of_an_array,
 ]  # fmt: skip
 
@@ -127,7 +127,7 @@ def test_what_a_loop_begins_with(function):
         for c in POINTS:
             with np.errstate(all="ignore"):
                 assert repr(compiled(c, n)) == repr(function(c, n)), (c, n)
-    if function is not one_behind_a_break:  # data decide whether w is an int
+    if function is not one_after_a_break:  # data decide whether w is an int
         assert cinductor.stats()["functions"][function.__name__]["eager"] == 0
 
 
@@ -173,7 +173,7 @@ def test_a_branch_asks_for_the_class_of_a_number_that_is_pythons_in_the_first_it
         assert repr(compiled(x)) == repr(function(x))
 
 
-def test_a_loop_inside_whose_trips_are_known_in_the_first_trip_alone():
+def test_a_loop_inside_whose_iterations_are_known_in_the_first_iteration_alone():
     """The inner loop's iterations are known in the peeled first iteration only. In the others it may or may not
     create the number.
     """
@@ -199,7 +199,7 @@ def test_a_loop_inside_whose_trips_are_known_in_the_first_trip_alone():
         assert repr(compiled(x)) == repr(function(x))
 
 
-def test_a_trip_that_may_end_a_loop_that_is_no_region():
+def test_an_iteration_that_may_end_a_loop_that_is_no_region():
     def function(x):
         o, s = {1, 2, 3}, 0.0
         for i in range(len(x)):

@@ -291,7 +291,7 @@ def check_use(make, fn, is_attribute):
 
 
 @pytest.mark.parametrize("kind", range(len(OBJECTS)), ids=OBJECTS)
-def test_what_an_object_holds_is_looked_up_in_every_call(kind):
+def test_attributes_of_an_object_are_looked_up_in_every_call(kind):
     """Each use of one kind of objects; the neighbouring kinds hold theirs in the other way."""
     make = [*OBJECTS.values()][kind]
     for number, (use, fn) in enumerate(USES.items()):

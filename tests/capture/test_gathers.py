@@ -102,7 +102,7 @@ ONE = [states, several, joined, inner_and_outer, read_twice, in_a_helper]
 
 
 @pytest.mark.parametrize("fn", ONE, ids=lambda fn: fn.__name__)
-def test_one_program_for_any_number_of_trips(fn):
+def test_one_program_for_any_number_of_iterations(fn):
     f = compiled(fn)
     for n in SIZES:
         agree(f, rows(n))
@@ -361,7 +361,7 @@ def say(value):
     return value
 
 
-def behind_a_break(x):
+def after_a_break(x):
     first, second, third = [], [], []
     state = x[0] * 0.0
     for row in x:
@@ -422,7 +422,7 @@ def not_empty(x):
     return np.stack(gathered)
 
 
-def some_trips(x):
+def some_iterations(x):
     gathered = []
     for k in range(x.shape[0]):
         if k % 2 == 0:
@@ -430,7 +430,7 @@ def some_trips(x):
     return np.stack(gathered)
 
 
-def by_the_trips_of_two(x):
+def by_the_iterations_of_two(x):
     gathered = []
     for row in x:
         for value in x[:, 1]:
@@ -466,9 +466,9 @@ def while_it_lasts(x):
     return np.stack(gathered) if gathered else x
 
 
-MANY = [by_the_trips_of_two, the_last_of_many, in_a_branch, while_it_lasts]
+MANY = [by_the_iterations_of_two, the_last_of_many, in_a_branch, while_it_lasts]
 MANY += [last_is_written, lives_on, by_a_loop, by_two_loops, by_an_item, by_an_unpacking, returned, by_another_name]
-MANY += [between_effects, behind_a_break, between_breaks, breaks_while_it_grows, by_a_sum, behind_an_effect, by_a_function, not_empty, some_trips]
+MANY += [between_effects, after_a_break, between_breaks, breaks_while_it_grows, by_a_sum, behind_an_effect, by_a_function, not_empty, some_iterations]
 
 
 @pytest.mark.parametrize("fn", MANY, ids=lambda fn: fn.__name__)

@@ -195,7 +195,7 @@ def test_whole(fn, args):
     check(fn, *args)
 
 
-def test_as_large_for_many_trips():
+def test_as_large_for_many_iterations():
     def short(x):
         seen = []
         for i in range(50):
@@ -326,7 +326,7 @@ def rows_of_an_argument(x):
     return seen
 
 
-def written_to_behind(x):
+def written_to_after(x):
     seen, y = [], x * 2
     for _ in range(12):
         seen.append(y)
@@ -387,7 +387,7 @@ def list_of_lists(x):
     return seen
 
 
-def changed_behind(x):
+def changed_after(x):
     seen = []
     for _ in range(12):
         x = x + 1
@@ -407,7 +407,7 @@ def the_array_of_it_is_written_to(x):
     return all_of_it, seen[2]
 
 
-def trips_of_an_argument(x, n=12):
+def iterations_of_an_argument(x, n=12):
     seen = []
     for _ in range(n):
         x = x * 0.9
@@ -433,7 +433,7 @@ def rotates(x):
     return seen, a
 
 
-def of_some_trips(x):
+def of_some_iterations(x):
     seen = []
     for i in range(3, 40, 3):
         x = x + 1
@@ -454,9 +454,9 @@ def inside_a_loop(x):
 
 ALL = [
     *(by_an_alias, by_a_function, by_an_addition, by_a_truth, by_the_array_of_it, by_a_text, views),
-    *(rows_of_an_argument, written_to_behind, the_argument_itself, of_other_sizes, ints_and_floats),
-    *(twice, with_a_break, list_of_lists, changed_behind, the_array_of_it_is_written_to),
-    *(trips_of_an_argument, fortran, rotates, of_some_trips, inside_a_loop),
+    *(rows_of_an_argument, written_to_after, the_argument_itself, of_other_sizes, ints_and_floats),
+    *(twice, with_a_break, list_of_lists, changed_after, the_array_of_it_is_written_to),
+    *(iterations_of_an_argument, fortran, rotates, of_some_iterations, inside_a_loop),
     *(fn for fn, _ in CASES),
 ]
 
@@ -515,7 +515,7 @@ def those_that_are_positive(end, x):
 
 
 @pytest.mark.parametrize("f", [ints_then_floats, an_item_and_an_int, those_that_are_positive])
-def test_items_of_several_types_behind_an_effect(f):
+def test_items_of_several_types_after_an_effect(f):
     compiled = cinductor.compile(f, backend="interp")
     for _ in range(3):
         NOTED.clear()
@@ -524,7 +524,7 @@ def test_items_of_several_types_behind_an_effect(f):
         assert type(got) is type(want) and NOTED == [8, 8]
 
 
-def beside_an_array(x, n):
+def alongside_an_array(x, n):
     z, y = [], np.zeros(0)
     for i in range(n):
         y = np.append(y, x[i])
@@ -533,7 +533,7 @@ def beside_an_array(x, n):
     return y.tolist(), z
 
 
-def beside_lists_and_strings(x, n):
+def alongside_lists_and_strings(x, n):
     z, y, s, t = [], [], "", ()
     for i in range(n):
         y = y + [x[i]]
@@ -546,8 +546,8 @@ def beside_lists_and_strings(x, n):
     return y, z, s, t
 
 
-@pytest.mark.parametrize("fn", [beside_an_array, beside_lists_and_strings])
-def test_a_list_that_grows_by_condition_beside_what_grows(fn):
+@pytest.mark.parametrize("fn", [alongside_an_array, alongside_lists_and_strings])
+def test_a_list_that_grows_by_condition_alongside_what_grows(fn):
     compiled = cinductor.compile(fn, backend="interp")
     for n in (3, 5, 4, 0, 6):
         x = np.random.default_rng(n).normal(size=n)
@@ -562,7 +562,7 @@ def appended(x):
     return z
 
 
-def appended_behind_a_decision(x):
+def appended_after_a_decision(x):
     s, z = 0.0, [3.0]
     for i in range(len(x)):
         s += 1 if x[i] > 0.5 else 2
@@ -589,7 +589,7 @@ def appended_in_nests(x):
 
 
 @pytest.mark.parametrize("dynamic", [None, True])
-@pytest.mark.parametrize("fn", [appended, appended_behind_a_decision, classes_asked_for, appended_in_nests])
+@pytest.mark.parametrize("fn", [appended, appended_after_a_decision, classes_asked_for, appended_in_nests])
 def test_the_first_item_is_pythons_number_and_the_others_are_numpys(fn, dynamic):
     compiled = cinductor.compile(fn, backend="interp", dynamic=dynamic)
     for n in (4, 7, 3, 1, 7):
@@ -713,7 +713,7 @@ def test_a_list_of_thousands_is_pythons_where_it_grows():
 
 @pytest.mark.parametrize("take", [lambda o: o[0], lambda o: o[-2], lambda o: o.pop(), lambda o: o.__setitem__(1, 2.0)])
 @pytest.mark.parametrize("backend", ["interp", "c"])
-def test_a_position_behind_an_effect_is_pythons(take, backend):
+def test_a_position_after_an_effect_is_pythons(take, backend):
     """No check may fail there, so Python raises its own exception."""
 
     def f(x):

@@ -815,7 +815,7 @@ def an_array_of_an_attribute(x):
 
 
 @unnamed
-def an_exception_raised_in_each_trip(x):
+def an_exception_raised_in_each_iteration(x):
     err = ValueError([0.0])
     s = 0.0
     for v in x:
@@ -963,7 +963,7 @@ def a_function_made_after_a_loop(x):
 
 
 @unnamed
-def a_function_made_in_each_trip(x):
+def a_function_made_in_each_iteration(x):
     c = 0.0
     for v in x:
         if v > 0.2:

@@ -19,7 +19,7 @@ case = cases.entering(CASES)
 
 
 @case(X, X * 3)
-def one_in_each_trip(x, y):
+def one_in_each_iteration(x, y):
     it, s = iter(y), 0.0
     for i in range(len(x)):
         s += next(it) * x[i]
@@ -64,7 +64,7 @@ def in_both_arms(x, y):
 
 
 @case(X)
-def two_in_each_trip(x):
+def two_in_each_iteration(x):
     it, s = enumerate(x, 3), 0.0
     for _ in range(len(x) // 2):
         k, v = next(it)
@@ -133,21 +133,21 @@ def test_programs(fn, args):
     check(fn, *(a[:18] if a.ndim == 1 else a[:11, :11] for a in args))
 
 
-@pytest.mark.parametrize("fn", [one_in_each_trip, under_a_condition, all_but_the_first])
-def test_size_does_not_depend_on_trips(fn):
+@pytest.mark.parametrize("fn", [one_in_each_iteration, under_a_condition, all_but_the_first])
+def test_size_does_not_depend_on_iterations(fn):
     count = fn.__code__.co_argcount
     assert nodes(fn, *[X] * count) == nodes(fn, *[np.arange(96.0)] * count)
 
 
 def test_one_program_for_any_length():
-    compiled = cinductor.compile(one_in_each_trip, fullgraph=True, backend="interp", dynamic=True)
+    compiled = cinductor.compile(one_in_each_iteration, fullgraph=True, backend="interp", dynamic=True)
     for n in (24, 31, 57):
         x = np.random.default_rng(n).random(n)
-        same(compiled(x, x), one_in_each_trip(x, x))
+        same(compiled(x, x), one_in_each_iteration(x, x))
     assert compiled._cinductor_job.captures == 1
 
 
-def behind_a_while(x):
+def after_a_while(x):
     it, k, s = zip(x, x), 0, 0.0
     while k < len(x) and s < 6:
         s += next(it)[1] + x[k]
@@ -156,13 +156,13 @@ def behind_a_while(x):
     return s, list(it)
 
 
-def test_where_it_is_is_looked_at_behind_a_break():
-    compiled = cinductor.compile(behind_a_while, backend="interp")
+def test_where_it_is_is_looked_at_after_a_break():
+    compiled = cinductor.compile(after_a_while, backend="interp")
     for x in (X, X[:5], X[:0], X * 9):
-        same(outcome(compiled, (x,)), outcome(behind_a_while, (x,)))
+        same(outcome(compiled, (x,)), outcome(after_a_while, (x,)))
 
 
-def behind_arms(x):
+def after_arms(x):
     it, s = itertools.islice(itertools.count(), 20), 0.0
     if x[0] > 0.7:
         s += 1
@@ -176,13 +176,13 @@ def behind_arms(x):
 
 
 @pytest.mark.parametrize("first", [0.9, 0.5, 0.1])
-def test_what_an_iterator_is_made_of_stands_where_it_does_behind_arms(first):
-    compiled = cinductor.compile(behind_arms, backend="interp")
+def test_what_an_iterator_is_made_of_stands_where_it_does_after_arms(first):
+    compiled = cinductor.compile(after_arms, backend="interp")
     x = np.full(3, first)
-    same(outcome(compiled, (x,)), outcome(behind_arms, (x,)))
+    same(outcome(compiled, (x,)), outcome(after_arms, (x,)))
 
 
-def ends_in_a_trip(x, y):
+def ends_in_an_iteration(x, y):
     it, s = iter(y), 0.0
     for i in range(len(x)):
         if x[i] > 0.5:
@@ -224,7 +224,7 @@ def defaults(x, y):
     return s
 
 
-def behind_its_enumerate(x, y):
+def after_its_enumerate(x, y):
     it = iter(y)
     pairs = enumerate(it)
     next(pairs)
@@ -232,7 +232,7 @@ def behind_its_enumerate(x, y):
 
 
 @pytest.mark.parametrize(
-    "fn", [ends_in_a_trip, handled, asked_until_there_is_none, defaults, behind_its_enumerate]
+    "fn", [ends_in_an_iteration, handled, asked_until_there_is_none, defaults, after_its_enumerate]
 )
 def test_an_iterator_that_may_end(fn):
     """StopIteration is raised in the iteration in which the iterator ends, as in Python."""
@@ -372,7 +372,7 @@ def grows_in_zip(x):
     return s, o
 
 
-def grows_behind_zip(x):
+def grows_after_zip(x):
     o = [1.0, 2.0, 3.0]
     it, them = zip(x, o), map(lambda a, b: a * b, o, x)
     o.append(5.0)
@@ -551,7 +551,7 @@ BY_DATA = [
 @pytest.mark.parametrize(
     "fn",
     [
-        *BY_DATA, *map(after_an_effect, BY_DATA), grows_in_zip, grows_behind_zip, grows_in_a_slice, grows_when_begun, changes_backwards, changes_an_argument_backwards,
+        *BY_DATA, *map(after_an_effect, BY_DATA), grows_in_zip, grows_after_zip, grows_in_a_slice, grows_when_begun, changes_backwards, changes_an_argument_backwards,
         a_dict_grows_at_its_end, a_dict_changes_its_keys, a_starred_target_asks_twice, what_cannot_be_unpacked,
     ],
 )  # fmt: skip

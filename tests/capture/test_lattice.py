@@ -73,7 +73,7 @@ def test_what_two_arrays_become():
         assert join(tracer, np.float64(1), a, head) == OTHER
 
 
-def test_what_a_loop_head_has_learnt_only_becomes_wider():
+def test_what_a_loop_head_has_learned_only_becomes_wider():
     """The type of a leaf in earlier runs is one of those that are joined."""
     tracer = _core.Tracer("f", options={}, backend="interp")
     weak, strong, large = (Joined("python", F8), Joined("scalar", F8), Joined("python", U8))
@@ -122,7 +122,7 @@ def added(x, c):
     return v + np.ones(2)
 
 
-def of_no_trip(x, c):
+def of_no_iteration(x, c):
     v = 0.1
     for i in range(len(c)):
         if c[i] > 0:
@@ -137,7 +137,7 @@ def scaled(x, c):
     return v
 
 
-@pytest.mark.parametrize("program", [of_an_arm, added, of_no_trip, scaled])
+@pytest.mark.parametrize("program", [of_an_arm, added, of_no_iteration, scaled])
 def test_a_float_that_float32_rounds_is_none(program):
     """0.1 stays a Python float if the other number is float32."""
     compiled = cinductor.compile(program, backend="interp")

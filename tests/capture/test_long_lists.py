@@ -120,7 +120,7 @@ def test_right_whatever_is_done_with_them(fn, dynamic):
         agree(compiled, [1, 2, 5], n)
 
 
-def behind_a_break(x):
+def after_a_break(x):
     """The list of each iteration is converted to an array, which a loop can only do without reading the list."""
     x[[0, -1]] += 1
     print(end="", flush=True)
@@ -143,7 +143,7 @@ def settled_in_between(x):
 
 @pytest.mark.usefixtures("pieces_are_compiled")
 @pytest.mark.parametrize("dynamic", [True, None])
-@pytest.mark.parametrize("fn", [behind_a_break, settled_in_between])
+@pytest.mark.parametrize("fn", [after_a_break, settled_in_between])
 def test_where_python_runs_in_between(fn, dynamic):
     compiled = cinductor.compile(fn, dynamic=dynamic, backend="interp")
     for n in (12, 12, 40, 7):

@@ -101,7 +101,7 @@ def doubles(x):
     return s, len(held)
 
 
-def test_behind_an_effect_numpy_goes_on_before_the_graph_is_full():
+def test_after_an_effect_numpy_goes_on_before_the_graph_is_full():
     x = np.arange(5) / 3
     compiled = cinductor.compile(doubles, backend="interp", options={"node_limit": 100, "capture_limit": 1000})
     with pytest.warns(cinductor.CinductorWarning, match=r"runs on in NumPy: the graph has half of the nodes of node_limit \(100\)"):
@@ -109,7 +109,7 @@ def test_behind_an_effect_numpy_goes_on_before_the_graph_is_full():
     assert compiled(x) == doubles(x)
 
 
-def test_a_bare_except_sees_nothing_of_ours():
+def test_a_bare_except_sees_no_internal_exception():
     def caught(x):
         seen = 0
         total = 0.0
@@ -205,7 +205,7 @@ ENDS = [named_in_the_test, named_with_else, named_in_a_loop, left_by_a_break, le
 
 
 @pytest.mark.parametrize("fn", ENDS, ids=[fn.__name__ for fn in ENDS])
-def test_a_name_is_behind_a_loop_what_its_last_test_made_it(fn):
+def test_a_name_is_after_a_loop_what_its_last_test_made_it(fn):
     compiled = cinductor.compile(fn, backend="interp", fullgraph=True)
     for scale in (0.0, 1.0, 3.0, 7.0):
         x = np.linspace(0.1, 9, 9) * scale
@@ -231,7 +231,7 @@ def three_in_turn(u, n):
     return a, b, c
 
 
-def three_and_the_last_trip(u, n):
+def three_and_the_last_iteration(u, n):
     a, b, c = u.copy(), u * 2, u * 3
     seen = None
     for k in range(n):
@@ -242,7 +242,7 @@ def three_and_the_last_trip(u, n):
 
 
 @pytest.mark.parametrize("dynamic", [False, True])
-@pytest.mark.parametrize("fn", [two_in_turn, three_in_turn, three_and_the_last_trip], ids=lambda fn: fn.__name__)
+@pytest.mark.parametrize("fn", [two_in_turn, three_in_turn, three_and_the_last_iteration], ids=lambda fn: fn.__name__)
 def test_arrays_that_change_places(fn, dynamic):
     compiled = cinductor.compile(fn, backend="interp", dynamic=dynamic)
     for n in (9, 10, 11, 12, 0, 1, 2, 3, 20, 21, 22) if dynamic else (9, 10, 11, 12, 0, 1, 2):
@@ -363,7 +363,7 @@ def counted_by_a_mask(y, t):
     return y, n
 
 
-def counted_behind_an_effect(y, t):
+def counted_after_an_effect(y, t):
     print(end="", flush=True)
     n = len(y[y > t])
     for _ in range(n):
@@ -381,7 +381,7 @@ def counted_before_an_effect(y, t):
     return z, n
 
 
-COUNTED = [counted_by_a_mask, counted_behind_an_effect, counted_before_an_effect]
+COUNTED = [counted_by_a_mask, counted_after_an_effect, counted_before_an_effect]
 
 
 @pytest.mark.parametrize("fn", COUNTED, ids=lambda fn: fn.__name__)

@@ -251,7 +251,7 @@ def test_returned_from_a_loop(x, y):
     testing.check(returned_from_a_loop, np.array(x), np.full(3, y), 1, backend="interp")
 
 
-def divided_behind_a_loop(x, n, d):
+def divided_after_a_loop(x, n, d):
     total = 0.0
     for v in x:
         if v > 0:
@@ -261,14 +261,14 @@ def divided_behind_a_loop(x, n, d):
 
 @pytest.mark.parametrize("x", [[1.0, 2, 3], [-1.0, -2, -3]])
 @pytest.mark.parametrize("n", [3, 0, 2.5])
-def test_divided_behind_a_loop(x, n):
+def test_divided_after_a_loop(x, n):
     """A data-dependent divisor is checked. An operation that the two kinds of numbers do not share runs after a
     break, where the kind is known.
     """
-    testing.check(divided_behind_a_loop, np.array(x), n, 3, backend="interp")
+    testing.check(divided_after_a_loop, np.array(x), n, 3, backend="interp")
 
 
-def divided_behind_a_break(x, k):
+def divided_after_a_break(x, k):
     total = 0
     print("", end="")
     for v in x:
@@ -281,9 +281,9 @@ def divided_behind_a_break(x, k):
 
 @pytest.mark.parametrize("dtype", ["int64", "float64", "float32"])
 @pytest.mark.parametrize("x", [[1, 2, 3], [-1, -2, -3]])
-def test_divided_behind_a_break(x, dtype):
+def test_divided_after_a_break(x, dtype):
     """The call cannot be restarted, so no check may fail: the number is computed first."""
-    testing.check(divided_behind_a_break, np.array(x, dtype), 2, backend="interp")
+    testing.check(divided_after_a_break, np.array(x, dtype), 2, backend="interp")
 
 
 def set_in_an_inner_loop(x, n):
@@ -348,7 +348,7 @@ def is_reset_in_an_inner_loop(x, n):
     ),
 )
 @pytest.mark.parametrize("first", (0, 3))
-def test_inner_loops_of_no_trips(fn, first):
+def test_inner_loops_of_no_iterations(fn, first):
     """Such a loop leaves an int from before the outer loop a Python int, whatever later outer iterations start with.
     """
     compiled = cinductor.compile(fn, backend="interp")
@@ -360,7 +360,7 @@ def test_inner_loops_of_no_trips(fn, first):
 
 
 @pytest.mark.parametrize("dynamic", (False, True))
-def test_inner_loops_of_no_trips_of_an_argument(dynamic):
+def test_inner_loops_of_no_iterations_of_an_argument(dynamic):
     compiled = cinductor.compile(set_in_an_inner_loop, backend="interp", dynamic=dynamic)
     for n in (5, 6, 2, 0, 4, 1, 7):
         got, want = compiled(np.arange(20.0), n), set_in_an_inner_loop(np.arange(20.0), n)

@@ -114,7 +114,7 @@ def numbered_by_a_count(x):
 
 
 @case()
-def a_count_behind_what_ends(x):
+def a_count_after_what_ends(x):
     c, s = itertools.count(), 0.0
     for v, k in zip(x, c):
         s += k * v
@@ -247,7 +247,7 @@ ONE_SIZE = [counted, numbered_by_a_count, signs, signs_of_a_list, the_same_each_
 
 
 @pytest.mark.parametrize("fn", ONE_SIZE)
-def test_size_does_not_depend_on_trips(fn):
+def test_size_does_not_depend_on_iterations(fn):
     assert nodes(fn, X) == nodes(fn, np.arange(96.0))
 
 
@@ -264,7 +264,7 @@ def test_one_program_for_any_length(fn):
 
 
 @other
-def behind_a_condition(x):
+def after_a_condition(x):
     it, c, s = iter([float(k) for k in range(30)]), itertools.cycle((1.0, -1.0, 2.0)), 0.0
     for v in x:
         if v > 0.5:
@@ -316,7 +316,7 @@ def a_cycle_of_what_grows(x):
 
 
 @other
-def a_cycle_that_changes_behind_a_loop(x):
+def a_cycle_that_changes_after_a_loop(x):
     w, s = [1.0, 2.0, 3.0], 0.0
     c = itertools.cycle(w)
     for v in x:

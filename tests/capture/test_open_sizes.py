@@ -296,7 +296,7 @@ def test_sizes_that_are_equal_or_not():
     assert captures(compiled) <= 4, compiled._cinductor_job.reasons
 
 
-def gives_up_behind(x, log):
+def gives_up_after(x, log):
     if len(x) > 3:
         y = x * 2
     else:
@@ -305,12 +305,12 @@ def gives_up_behind(x, log):
     return y + 1
 
 
-def test_a_break_behind_an_open_condition():
-    compiled = cinductor.compile(gives_up_behind, dynamic=True, backend="interp")
+def test_a_break_after_an_open_condition():
+    compiled = cinductor.compile(gives_up_after, dynamic=True, backend="interp")
     for n in (7, 2, 64, 2, 7, 64, 0):
         mine, theirs = [], []
         got = compiled(np.arange(float(n)), mine)
-        np.testing.assert_array_equal(got, gives_up_behind(np.arange(float(n)), theirs))
+        np.testing.assert_array_equal(got, gives_up_after(np.arange(float(n)), theirs))
         assert mine == theirs
 
 

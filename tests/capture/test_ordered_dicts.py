@@ -111,7 +111,7 @@ def test_whole(fn, args):
     check(fn, *args)
 
 
-def left_behind_a_change(x):
+def left_after_a_change(x):
     d, t = OrderedDict(a=1.0, b=2.0, c=3.0), 0.0
     for k in d:
         t += d[k]
@@ -183,7 +183,7 @@ def equal_keys(x):
     return [*map(repr, d)], d
 
 
-@pytest.mark.parametrize("fn", [left_behind_a_change, changed_while_it_is_iterated, exceptions, attributes, compared, equal_keys])
+@pytest.mark.parametrize("fn", [left_after_a_change, changed_while_it_is_iterated, exceptions, attributes, compared, equal_keys])
 @pytest.mark.parametrize("x", [X, -X], ids=["up", "down"])
 def test_as_in_python(fn, x):
     compiled = cinductor.compile(fn, backend="interp")

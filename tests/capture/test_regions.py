@@ -257,7 +257,7 @@ def gain(x):
 
 
 @case(X)
-def a_first_trip_of_its_own_in_a_loop_that_is_come_to_again(x):
+def a_first_iteration_of_its_own_in_a_loop_that_is_come_to_again(x):
     total, seen = 0.0, []
     for _ in range(2):
         for v in x:
@@ -278,7 +278,7 @@ def test_programs(fn, args, backend):
 
 
 @pytest.mark.parametrize("fn", [sum_of_elements, largest, early_return, skips_and_stops, last_of_everything])
-def test_size_does_not_depend_on_trips(fn):
+def test_size_does_not_depend_on_iterations(fn):
     assert nodes(fn, np.arange(9.0)) == nodes(fn, np.arange(1000.0))
 
 
@@ -376,7 +376,7 @@ def test_explain_says_what_became_of_loops():
     assert all(__file__ in line for line in report.regions)
 
 
-def test_a_peeled_trip():
+def test_a_peeled_iteration():
     """The first iteration turns ints into floats; the others are one region. They were once unrolled."""
 
     def loop(x, n):

@@ -785,7 +785,7 @@ def test_returns_from_finally():
         finally:
             return len(x)  # noqa: B012
 
-    def program_of_trips(x):
+    def program_of_iterations(x):
         for i in range(len(x)):
             try:
                 x[i] += 1
@@ -796,7 +796,7 @@ def test_returns_from_finally():
                     continue  # noqa: B012
         return x
 
-    for fn in (program, program_of_trips):
+    for fn in (program, program_of_iterations):
         same(fn, np.arange(5.0), dynamic=True)
         same(fn, np.arange(12.0))
 
@@ -884,7 +884,7 @@ def test_order_of_an_empty_array(shape, dynamic):
 
 @pytest.mark.parametrize("length", [1, 3, 20])
 @pytest.mark.parametrize("dynamic", [None, False, True])
-def test_an_array_of_a_tuple_is_first_looked_at_by_a_trip(length, dynamic):
+def test_an_array_of_a_tuple_is_first_looked_at_by_an_iteration(length, dynamic):
     """The array was lifted after the loop's snapshot, and was returned as if an iteration had made it."""
 
     def last(rows, pair):
@@ -944,7 +944,7 @@ def test_the_truth_of_an_int_that_a_break_has_made_known(length, dynamic):
             same(fn, *arguments, dynamic=dynamic)
 
 
-def test_a_name_of_ours_has_what_only_a_closed_trip_knows():
+def test_an_internal_name_has_what_only_a_closed_iteration_knows():
     """After many breaks the rest of the call ran in NumPy, and an internal name with a value of a finished iteration
     was materialised.
     """

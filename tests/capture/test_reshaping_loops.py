@@ -269,7 +269,7 @@ def handed_round(x, k):
 
 
 @pytest.mark.parametrize("fn", [limited, swapped, handed_round])
-def test_a_number_of_trips(fn):
+def test_a_number_of_iterations(fn):
     compiled = cinductor.compile(fn, dynamic=True, backend="interp")
     for n in (8, 64, 0, 1, 2, 7):
         for k in (3, 1, 2, 6, 0):
@@ -277,21 +277,21 @@ def test_a_number_of_trips(fn):
     assert captures(compiled) == 1, compiled._cinductor_job.reasons
 
 
-def first_trip_only(x, k):
+def first_iteration_only(x, k):
     y = x[:, None] * np.ones(4)
     for _ in range(k):
         y = y[:3, :3] + 1.0
     return y
 
 
-def first_trips_only(x, k):
+def first_iterations_only(x, k):
     y = x[:, None] * np.ones(4)
     for _ in range(k):
         y = y[: max(y.shape[0] - 1, 3), :] + 1.0
     return y
 
 
-def grows_in_odd_trips(x, k):
+def grows_in_odd_iterations(x, k):
     y = x[:, None] * np.ones(4)
     for i in range(k):
         y = np.hstack((y, y)) if i % 2 else y[:, :2] + y[:, 2:]
@@ -314,7 +314,7 @@ def in_fortrans_order(x, k):
     return y
 
 
-def another_order_in_each_trip(x, k):
+def another_order_in_each_iteration(x, k):
     y = x[:, None] * np.arange(1.0, 4.0)
     for _ in range(k):
         y = y.T * 1.5
@@ -325,12 +325,12 @@ def another_order_in_each_trip(x, k):
 @pytest.mark.parametrize(
     "fn",
     [
-        first_trip_only,
-        first_trips_only,
-        grows_in_odd_trips,
+        first_iteration_only,
+        first_iterations_only,
+        grows_in_odd_iterations,
         rounded_up,
         in_fortrans_order,
-        another_order_in_each_trip,
+        another_order_in_each_iteration,
     ],
 )
 def test_right_however_they_change(fn, dynamic):

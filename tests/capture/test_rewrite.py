@@ -667,7 +667,7 @@ def test_nodes_are_placed():
             misuse()
 
 
-def test_a_method_is_another_behind_an_effect():
+def test_a_method_is_another_after_an_effect():
     class Asked:
         stage = None
         ask = _core.Hook(lambda self, *a, **k: ("early", a, k), lambda self, *a, **k: ("late", a, k))

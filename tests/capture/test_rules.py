@@ -78,7 +78,7 @@ def test_an_elif_chain_is_one_construct():
     check(f, X)
 
 
-def test_flags_are_cleared_in_each_trip():
+def test_flags_are_cleared_in_each_iteration():
     def f(x):
         s = 0.0
         for i in range(len(x)):
@@ -92,7 +92,7 @@ def test_flags_are_cleared_in_each_trip():
     check(f, X)
 
 
-def test_a_return_with_statements_behind_it_needs_no_loop():
+def test_a_return_with_statements_after_it_needs_no_loop():
     def f(x):
         if x[0] > 0:
             return x + 1
@@ -126,7 +126,7 @@ def test_jumps_in_try_with_and_match():
     alike(f, X, 2)
 
 
-def test_handlers_of_exceptions_see_none_of_ours():
+def test_handlers_of_exceptions_see_no_internal_ones():
     def f(x):
         caught = 0
         for i in range(len(x)):
@@ -172,7 +172,7 @@ INSIDE = [
 
 
 @pytest.mark.parametrize("inside", INSIDE, ids=range(len(INSIDE)))
-def test_exceptions_have_no_context_of_ours(inside):
+def test_exceptions_have_no_internal_context(inside):
     """Code that is not captured sees none either."""
 
     def handles(x):
@@ -204,7 +204,7 @@ OWN = {"NotCaptured", "NotRewritable", "Otherwise"}
 NOTED = {"str", "name_of", "refuse"}
 
 
-def test_handlers_of_ours_run_nothing_of_the_users():
+def test_internal_handlers_run_no_code_of_the_users():
     """An exception of the user's would get the handled one as its context."""
     package = Path(cinductor.__file__).parent / "capture"
     for path in [*package.glob("calls/*.py"), *package.glob("hooks/*.py"), *package.glob("*.py")]:
@@ -334,7 +334,7 @@ def test_a_name_that_one_path_binds():
         alike(f, np.array(signs) * 1.0)
 
 
-def test_no_trips():
+def test_no_iterations():
     def f(x, n):
         y = 5
         for i in range(n):
@@ -406,7 +406,7 @@ def test_what_an_attempt_changed_is_put_back():
 # --- arrays, aliasing, effects --------------------------------------------------------------------
 
 
-def test_views_are_read_anew():
+def test_views_are_read_again():
     def f(A, v):
         row, rest = A[1], v[1:]
         A[1] += 5
@@ -442,7 +442,7 @@ def test_elements_are_values():
     check(f, X)
 
 
-def test_a_view_that_is_held_and_shifted():
+def test_a_view_that_is_referenced_and_shifted():
     def f(A):
         before, s = A[0], 0.0
         for i in range(1, len(A)):
@@ -809,7 +809,7 @@ def test_a_raise_under_a_condition():
     assert "check" in graph(f, X)
 
 
-def test_what_runs_beside_an_arm_that_raises_happens_once():
+def test_what_runs_alongside_an_arm_that_raises_happens_once():
     """That branch runs without a region, where nothing is rolled back after an effect."""
 
     def reshaped(x, seen):

@@ -357,7 +357,7 @@ def under_a_condition(x):
     return s, stack
 
 
-def beside_another(x):
+def alongside_another(x):
     stack, other, s = [0, 5], [3.0], 0.0
     while stack:
         k = stack.pop()
@@ -438,7 +438,7 @@ def deque_popped_empty(x):
 OTHERS = [
     *(heap_popped_empty, search_from_before_the_list, put_in_order, pairs_with_nan),
     *(is_popped_empty, is_popped_empty_and_told, becomes_large, of_several_types, of_arrays, of_texts, sums_of_other_lists, of_the_callers),
-    *(deque_popped_empty, from_the_front, under_a_condition, beside_another, in_a_loop, held_by_a_list),
+    *(deque_popped_empty, from_the_front, under_a_condition, alongside_another, in_a_loop, held_by_a_list),
 ]
 
 

@@ -55,7 +55,7 @@ def in_a_while(x):
     return y * 2
 
 
-def read_in_later_trips(x):
+def read_in_later_iterations(x):
     total = 0.0
     for i in range(len(x)):
         if i == 2:
@@ -122,7 +122,7 @@ NUMBERS = [
     by_chains,
     a_pair,
     in_a_while,
-    read_in_later_trips,
+    read_in_later_iterations,
     in_two_loops,
     bound_again,
 ]
@@ -162,7 +162,7 @@ def test_numpy_answers_only_what_raises(fn):
     assert captures(compiled) == 1 and compiled.failed_checks <= raised
 
 
-def test_a_break_behind_a_name_that_may_have_no_value():
+def test_a_break_after_a_name_that_may_have_no_value():
     said = []
 
     def f(x):

@@ -248,7 +248,7 @@ def test_sizes_become_symbols(fn, args):
 @pytest.mark.parametrize(
     "fn", [while_any_are_left, until_two_are_left, the_last_index, written_while_it_shrinks]
 )
-def test_size_does_not_depend_on_trips(fn):
+def test_size_does_not_depend_on_iterations(fn):
     def args(n):
         given = [np.arange(n) * 1.5, np.arange(n) - 4.0, np.arange(n)]
         return (given[0], 1.0) if fn is while_any_are_left else given[: fn.__code__.co_argcount]

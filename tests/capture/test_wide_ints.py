@@ -140,7 +140,7 @@ def test_operations(text):
 # --- loops ----------------------------------------------------------------------------------------
 
 
-def masked_behind(data, n):
+def masked_after(data, n):
     h = 5381
     for c in data:
         h = h * 33 + int(c)
@@ -154,14 +154,14 @@ def never_masked(data, n):
     return h
 
 
-def looked_at_behind(data, n):
+def looked_at_after(data, n):
     h = 5381
     for c in data:
         h = h * 33 + int(c)
     return (h >> 3) & 0xFF
 
 
-def compared_in_each_trip(data, n):
+def compared_in_each_iteration(data, n):
     h, above = 5381, 0
     for c in data:
         h = h * 33 + int(c)
@@ -250,10 +250,10 @@ def in_an_array(data, n):
 
 
 LOOPS = {
-    masked_behind: True,
+    masked_after: True,
     never_masked: False,
-    looked_at_behind: False,
-    compared_in_each_trip: False,
+    looked_at_after: False,
+    compared_in_each_iteration: False,
     in_arms: True,
     in_statements: True,
     handed_on: False,

@@ -114,7 +114,7 @@ def tripled_and_more(n, x):
 
 @pytest.mark.parametrize("backend", ["interp", "c"])
 @pytest.mark.parametrize("fn", [appended, rows_appended, in_front, until_it_is_long, with_its_sums])
-def test_one_program_for_any_number_of_trips(fn, backend):
+def test_one_program_for_any_number_of_iterations(fn, backend):
     compiled = cinductor.compile(fn, dynamic=True, backend=backend)
     for n in SIZES:
         agree(compiled, np.arange(n) * 0.5)
@@ -132,7 +132,7 @@ def test_one_program_for_any_power(fn):
     assert captures(compiled) == 1, compiled._cinductor_job.reasons
 
 
-def shorter_in_each_trip(x, seen, k):
+def shorter_in_each_iteration(x, seen, k):
     y = x.copy()
     for i in range(len(x)):
         seen[i] += k
@@ -141,9 +141,9 @@ def shorter_in_each_trip(x, seen, k):
 
 
 @pytest.mark.parametrize("dynamic", [True, None])
-def test_a_rule_found_behind_trips_that_were_peeled_off(dynamic):
+def test_a_rule_found_after_iterations_that_were_peeled_off(dynamic):
     """The capacity was computed from the array before the peeled iterations, which was too short."""
-    compiled = cinductor.compile(shorter_in_each_trip, dynamic=dynamic, backend="interp")
+    compiled = cinductor.compile(shorter_in_each_iteration, dynamic=dynamic, backend="interp")
     for n in (7, 7, 5, 3, 0, 1):
         agree(compiled, np.arange(n) * 0.5, np.zeros(n, bool), 3)
 

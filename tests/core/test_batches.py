@@ -41,7 +41,7 @@ def one_matrix_for_all(q, w, v):
     return (q @ w * q.dtype.type(2)) @ v
 
 
-def heads_behind(q, k, v):
+def heads_after(q, k, v):
     q, k, v = (x.swapaxes(1, 2) for x in (q, k, v))
     return attention(q, k, v).swapaxes(1, 2) * 2
 
@@ -85,7 +85,7 @@ CASES = {
     "weights": (weights_too, arrays(*[(4, 12, 12)] * 3, dtype="d")),
     "one matrix": (one_matrix_for_all, arrays((4, 9, 8), (8, 6), (4, 6, 5))),
     "fewer axes": (one_matrix_for_all, arrays((2, 4, 9, 8), (4, 8, 6), (2, 1, 6, 5))),
-    "heads behind": (heads_behind, arrays(*[(2, 20, 3, 8)] * 3)),
+    "heads behind": (heads_after, arrays(*[(2, 20, 3, 8)] * 3)),
     "others": (with_others_between, arrays(*[(4, 10, 10)] * 3, dtype="d")),
     "complex": (weights_too, arrays(*[(4, 12, 12)] * 3, dtype="D")),
     "integers": (one_matrix_for_all, arrays((4, 9, 8), (4, 8, 6), (4, 6, 5), dtype="i4")),
@@ -93,7 +93,7 @@ CASES = {
 }
 
 
-OWN = {attention, heads_behind}  # exp is cinductor's own here: the bits must be those of the whole batch
+OWN = {attention, heads_after}  # exp is cinductor's own here: the bits must be those of the whole batch
 
 
 def assert_same(got, want):
@@ -126,7 +126,7 @@ def test_what_fits_in_cache_stays_whole():
     assert not LOOP.search(cinductor.explain(attention, *arrays(*[(4, 10, 10)] * 3)).kernels)
 
 
-def test_what_one_problem_needs_is_all_that_is_held():
+def test_only_the_memory_of_one_problem_is_allocated():
     args = arrays(*[(8, 64, 64)] * 3)
     watched = {**SMALL, "track_memory": "assert", "size_asserts": True}
     assert_same(compile(attention, options=watched)(*args), compile(attention, options=WHOLE)(*args))

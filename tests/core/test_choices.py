@@ -149,12 +149,12 @@ def test_the_environment_holds_from_the_import_on():
 
 
 @pytest.fixture
-def nobody_decides():
+def is_undecided():
     yield
     cinductor.register_heuristics("cpu", None)
 
 
-def test_heuristics_decide_by_facts(nobody_decides):
+def test_heuristics_decide_by_facts(is_undecided):
     """A heuristic gets facts about the captured program. An explicit option overrides it, results keep their bits,
     and existing programs are unchanged.
     """
@@ -189,7 +189,7 @@ def test_heuristics_decide_by_facts(nobody_decides):
 
 
 @pytest.mark.parametrize("answer", [0, -3, 2.5, "8", True])
-def test_what_is_no_value_of_a_heuristic(answer, nobody_decides):
+def test_what_is_no_value_of_a_heuristic(answer, is_undecided):
     cinductor.register_heuristics(
         "cpu", lambda name, facts: answer if name == "near_lines" else None
     )
@@ -201,7 +201,7 @@ def test_what_is_no_value_of_a_heuristic(answer, nobody_decides):
     assert compile(spread)(X) == spread(X)
 
 
-def test_a_heuristic_that_raises(nobody_decides):
+def test_a_heuristic_that_raises(is_undecided):
     def decide(name, facts):
         raise KeyError("my own mistake")
 

@@ -33,7 +33,7 @@ def of_itself(x, box, v):
     return y
 
 
-def read_behind(x, box, v):
+def read_after(x, box, v):
     y = np.sqrt(x)
     z = y.copy()
     z[box] = v
@@ -45,7 +45,7 @@ def an_argument(x, box, v):
     return x.sum()
 
 
-def in_trips(x, box, v):
+def in_iterations(x, box, v):
     for k in range(20):
         y = x.copy()
         y[box] = x[box] * 0.5 + k + v
@@ -61,7 +61,7 @@ def twice(x, box, v):
     return y, z
 
 
-PROGRAMS = (a_copy, made, zeros, of_itself, read_behind, an_argument, in_trips, twice)
+PROGRAMS = (a_copy, made, zeros, of_itself, read_after, an_argument, in_iterations, twice)
 BOXES = (
     ((12,), np.s_[1:-1]),
     ((12,), np.s_[:-2]),

@@ -241,7 +241,7 @@ def ends_before_it_begins(x, y):
     return np.sin(s), x * 2.5 + np.float64(1)  # and a result is allocated
 
 
-def test_what_would_be_held_at_once_stays_apart():
+def test_kernels_with_a_higher_peak_are_not_fused():
     """Two kernels that read x are not fused if this would increase the peak memory."""
     x, y = r(64, 64).astype(np.float32), r(64, 64)
     kernels = cinductor.explain(compile(ends_before_it_begins, backend="interp"), x, y).kernels

@@ -216,7 +216,7 @@ def test_a_product_is_rows():
         (running_overwritten, False),
     ],
 )
-def test_what_is_held(fn, is_held):
+def test_what_is_allocated(fn, is_held):
     report = cinductor.explain(fn, matrix(20, "f8"))
     assert (" scalar[0]" in report.kernels) == is_held
 

@@ -85,7 +85,7 @@ def test_packs_of_dtypes(dtype):
         assert_alike(compiled(x, mask), both(x, mask))
 
 
-def test_results_hold_little_more_than_they_are():
+def test_results_own_little_more_memory_than_they_need():
     """If many elements are chosen, the result owns the buffer they were compressed into; if few, it is a copy."""
     compiled = cinductor.compile(chosen, fullgraph=True)
     x = np.random.default_rng(0).random(1 << 20)

@@ -72,7 +72,7 @@ def in_a_loop(x, w):
     return x
 
 
-def of_the_trip_before(x, w):
+def of_the_iteration_before(x, w):
     """The buffer of a value that the next iteration reads must not be reused."""
     kept = np.zeros((N, N))
     for k in range(40):
@@ -116,7 +116,7 @@ PROGRAMS = {
     arguments_stay: (TWO, 1, 2),
     halves_of_one: (TWO, 4, None),
     in_a_loop: (TWO, None, None),
-    of_the_trip_before: (TWO, None, None),
+    of_the_iteration_before: (TWO, None, None),
     row_by_row: (TWO, None, None),
     in_branches: (TWO, None, None),
 }
@@ -137,7 +137,7 @@ def held(fn, args, backend, capfd, **options):
 
 
 @pytest.mark.parametrize("fn", PROGRAMS, ids=lambda fn: fn.__name__)
-def test_what_is_held(fn, capfd):
+def test_what_is_allocated(fn, capfd):
     args, most, apart = PROGRAMS[fn]
     ours = held(fn, args, "interp", capfd)
     without = held(fn, args, "interp", capfd, reuse=False)
@@ -155,7 +155,7 @@ def test_compiled_kernels_store_in_place(capfd):
     held(all_of_them, PROGRAMS[layers][0], "c", capfd)
 
 
-def test_blocks_of_regions_are_ordered_by_what_they_hold(capfd):
+def test_blocks_of_regions_are_ordered_by_peak_memory(capfd):
     def f(x, w):
         for k in range(3):
             if x[0, 0] > k:

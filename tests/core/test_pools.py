@@ -61,7 +61,7 @@ def held(program, calls, dynamic, pools, capfd):
 
 
 @pytest.mark.parametrize("dynamic", [False, True], ids=["sizes", "symbols"])
-def test_random_programs_hold_no_more(dynamic, capfd, tmp_path):
+def test_random_programs_need_no_more_memory(dynamic, capfd, tmp_path):
     pooled = 0
     for seed in SEEDS:
         calls = [arguments(seed), arguments(seed + 50)][: 1 + dynamic]

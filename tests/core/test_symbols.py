@@ -95,7 +95,7 @@ def test_a_condition_that_defines_a_size(backend, wrapper):
 
 
 @pytest.mark.parametrize("backend", ["c", "interp"])
-def test_independent_trips_of_a_length_that_data_give(backend):
+def test_independent_iterations_of_a_length_that_data_give(backend):
     text = """graph f(in0: i64[], in1: f64[8]) {
       %0: python i64[] = define(in0) u0 in [0, 9)
       %1: f64[8] = for t0<u0 carry (%2: python i64[], %3: f64[8] = in1) {

@@ -139,7 +139,7 @@ def test_no_warning_of_what_is_not_there():
 def test_classes_of_shapes_are_measured_once(monkeypatch):
     asked = []
     monkeypatch.setattr(matmul_tuning, "_known", {})
-    monkeypatch.setattr(matmul_tuning, "_is_quicker", lambda *kind: bool(asked.append(kind)) or True)
+    monkeypatch.setattr(matmul_tuning, "_is_faster", lambda *kind: bool(asked.append(kind)) or True)
     assert matmul_tuning.are_quicker("f32", 1, 4, 4, 4, 0, 0) and not asked  # small: not measured
     for rows in (64, 70, 100, 130):
         assert matmul_tuning.are_quicker("f32", 1, rows, 64, 64, 0, 0)
@@ -151,10 +151,10 @@ def test_classes_of_shapes_are_measured_once(monkeypatch):
 def test_measuring(monkeypatch):
     """Measuring works for each layout, of any sizes and of known ones; the outcome does not matter."""
     for left, right in itertools.product((0, 1), repeat=2):
-        assert matmul_tuning._is_quicker("f64", [2, 16, 16, 16], left, right) in (False, True)
+        assert matmul_tuning._is_faster("f64", [2, 16, 16, 16], left, right) in (False, True)
     monkeypatch.setattr(matmul_tuning, "MUCH", 16 * 16 * 16)
     assert "in0: f64[2,16,16]" in matmul_tuning._text("f64", 1, 0, [2, 16, 16, 16])
-    assert matmul_tuning._is_quicker("f64", [2, 16, 16, 16], 1, 0) in (False, True)
+    assert matmul_tuning._is_faster("f64", [2, 16, 16, 16], 1, 0) in (False, True)
 
 
 def test_auto_asks(monkeypatch):
@@ -170,7 +170,7 @@ def test_a_measurement_that_fails_is_the_librarys(monkeypatch):
         raise _core.CompileError("no")
 
     monkeypatch.setattr(_core, "compile_text", fail)
-    assert matmul_tuning._is_quicker("f32", [1, 8, 8, 8], 0, 0) is False
+    assert matmul_tuning._is_faster("f32", [1, 8, 8, 8], 0, 0) is False
 
 
 def test_no_other_types():
@@ -230,7 +230,7 @@ def factors_that_are_computed(q, k, v, bias):
     return np.tanh(softmax_of((q * 2) @ np.abs(k).swapaxes(-1, -2) + bias[0]) @ (v + 1))
 
 
-def heads_behind(q, k, v, bias):
+def heads_after(q, k, v, bias):
     q, k, v = (np.stack([x, x[::-1]], axis=2).swapaxes(1, 2) for x in (q, k, v))
     return attention(q, k, v, bias).swapaxes(1, 2)
 
@@ -245,7 +245,7 @@ def divided_later(q, k, v, bias):
     return (e @ v) / e.sum(-1, keepdims=True)
 
 
-ATTENTIONS = [attention, scaled, causal, factors_that_are_computed, heads_behind, divided_later]
+ATTENTIONS = [attention, scaled, causal, factors_that_are_computed, heads_after, divided_later]
 CASES = [(fn, "f4", False) for fn in ATTENTIONS]
 CASES += [(attention, "f8", True), (scaled, "f8", False), (causal, "f4", True), (factors_that_are_computed, "f8", False)]
 

@@ -187,7 +187,7 @@ def test_sweep_over_the_last_of_three_axes(shape, step):
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_trips_that_are_worth_threads_stay_apart(backend):
+def test_iterations_that_are_worth_threads_stay_apart(backend):
     """A sequential loop in time around a parallel loop: each step sees all results of the previous one."""
     n, trips = 240, 3
     for (size,), symbols in both_sizes([n]):

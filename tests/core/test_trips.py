@@ -88,7 +88,7 @@ CASES = [
 
 @pytest.mark.parametrize(("function", "shape", "is_composed"), CASES)
 @pytest.mark.parametrize("order", ["C", "F"])
-def test_two_trips_are_one(function, shape, is_composed, order):
+def test_two_iterations_are_one(function, shape, is_composed, order):
     """Equal bits, for even and odd numbers of iterations."""
     x = np.asarray(np.random.default_rng(3).random(shape), order=order)
     for n in (18, 19):
@@ -102,7 +102,7 @@ def test_two_trips_are_one(function, shape, is_composed, order):
         assert (f"<{n} " not in report.procs + report.wrapper) == is_composed
 
 
-def test_what_trips_read_is_written_behind_them():
+def test_what_iterations_read_is_written_after_them():
     def weighted(x, w):
         y = x.copy()
         for _ in range(20):
@@ -119,7 +119,7 @@ def test_what_trips_read_is_written_behind_them():
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 3, 20, 33])
-def test_a_number_of_trips_that_varies(n):
+def test_a_number_of_iterations_that_varies(n):
     compiled = cinductor.compile(heat, dynamic=True, backend="interp", options=EVERY)
     for k in (n, 17):
         np.testing.assert_array_equal(compiled(np.arange(9.0) ** 2, k), heat(np.arange(9.0) ** 2, k))

@@ -14,7 +14,7 @@ WATCHED = {"track_memory": "assert", "size_asserts": True, "alignment_asserts": 
 
 @pytest.mark.parametrize("dynamic", [False, True], ids=["sizes", "symbols"])
 @pytest.mark.parametrize("fn", PROGRAMS, ids=lambda fn: fn.__name__)
-def test_programs_hold_what_is_planned(fn, dynamic):
+def test_programs_allocate_what_is_planned(fn, dynamic):
     args = PROGRAMS[fn][0]
     compile(fn, backend="interp", dynamic=dynamic, options=WATCHED, fullgraph=True)(*args)
 
@@ -32,7 +32,7 @@ def branches(a, n):
 
 
 @pytest.mark.parametrize("dynamic", [False, True])
-def test_regions_hold_what_is_planned(dynamic):
+def test_regions_allocate_what_is_planned(dynamic):
     a = np.random.default_rng(0).random((50, 50))
     compiled = compile(branches, options=WATCHED, dynamic=dynamic, backend="interp")
     for n in (0, 1, 5):
@@ -94,7 +94,7 @@ def random_program(seed):
     return program
 
 
-def test_random_programs_hold_no_more_in_another_order(capfd):
+def test_random_programs_need_no_more_memory_in_another_order(capfd):
     rng, better = np.random.default_rng(7), 0
     args = rng.random((60, 50)), rng.random((60, 50))
     for seed in range(24):
@@ -138,7 +138,7 @@ def no_checks(graph):
 
 
 @pytest.mark.parametrize("wrapper", ["c", "python"])
-def test_an_index_that_nobody_checked(wrapper):
+def test_an_unchecked_index(wrapper):
     """The program's checks are removed, as if they had been proved by mistake."""
 
     def f(a, i):

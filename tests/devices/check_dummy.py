@@ -583,7 +583,7 @@ def test_what_needs_python_is_refused_in_words_of_the_call(f):
 
 
 @pytest.mark.parametrize("name", device_objects.CASES)
-def test_objects_hold_arrays_of_the_device(name):
+def test_objects_contain_arrays_of_the_device(name):
     dummy.set_delay(20)
     device_objects.check(name, DEVICE)
 

@@ -176,7 +176,7 @@ def test_recordings_are_bounded():
     assert dummy.counts()["recordings"] == MOST
 
 
-def test_a_loop_around_kernels_is_recorded_trip_by_trip():
+def test_a_loop_around_kernels_is_recorded_iteration_by_iteration():
     def steps(x, y):
         for i in range(1, 5):
             x = np.sqrt(x * x + i).cumsum(axis=0) / (y + 1).sum(axis=0)

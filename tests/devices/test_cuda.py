@@ -498,7 +498,7 @@ def test_device_failures(fake_driver, function, said):
     assert said in fake_driver(FAILURE, FAKE_CUDA_FAIL=function)
 
 
-def test_the_context_is_made_beside_the_capture(fake_driver, tmp_path):
+def test_the_context_is_made_alongside_the_capture(fake_driver, tmp_path):
     """A second thread creates the context, once, while capture runs and NVRTC compiles."""
     assert "contexts 1 1 1" in fake_driver(BESIDE, FAKE_CUDA_SLOW="1", CINDUCTOR_CACHE_DIR=str(tmp_path))
 
@@ -582,7 +582,7 @@ def test_arrays_in_pieces(card):
     assert lines and not failed, "\n".join(failed)
 
 
-def test_objects_that_hold_arrays(card):
+def test_objects_that_contain_arrays(card):
     """Objects that a call makes or stores to hold no address of the device's memory."""
     assert len(card("objects.py")) == len(device_objects.CASES)
 
@@ -690,7 +690,7 @@ print("offload", [len(f._cinductor_job.quicker_on_host) for f in (few_trips, man
 """
 
 
-def test_loops_that_the_cpu_is_quicker_at(card, tmp_path):
+def test_loops_that_the_cpu_is_faster_at(card, tmp_path):
     """Loops that are faster on the CPU run there, with the reason; device arrays are copied if that pays."""
     (tmp_path / "offload.py").write_text(OFFLOAD)
     assert "offload [0, 1]" in card(tmp_path / "offload.py")

@@ -310,7 +310,7 @@ def draws_before_a_break(rng, a):
 
 
 @pytest.mark.parametrize("fn", [draws_and_forgets, draws_before_a_break], ids=lambda f: f.__name__)
-def test_draws_that_nobody_reads(fn):
+def test_draws_that_are_not_read(fn):
     """A program without results draws, too."""
     compiled = cinductor.compile(fn, backend="interp")
     ours, theirs = np.random.default_rng(4), np.random.default_rng(4)

@@ -45,7 +45,7 @@ def rebound(a, b):
     return a
 
 
-def rebound_beside(a, b):
+def rebound_alongside(a, b):
     h = a
     for i in range(len(b)):
         b[i] += 1
@@ -139,7 +139,7 @@ def two_names_of_one(a, b):
     return (p, q, a) if len(b) else a
 
 
-def a_diagonal_in_each_trip(a, b):
+def a_diagonal_in_each_iteration(a, b):
     for i in range(len(b)):
         b[i] += 1
         d = a.reshape(1, -1).diagonal()
@@ -214,12 +214,12 @@ def returned_in_an_arm(a, b):
 
 
 OBJECTS = [
-    *(rebound, rebound_beside, one_trip_behind, both_at_once, in_a_dict, of_a_new_array),
+    *(rebound, rebound_alongside, one_trip_behind, both_at_once, in_a_dict, of_a_new_array),
     *(views_that_change_places, a_view_becomes_the_array, while_data_say, asked_inside),
     *(
         in_an_arm_inside,
         two_names_of_one,
-        a_diagonal_in_each_trip,
+        a_diagonal_in_each_iteration,
         in_a_tuple,
         by_a_function_inside,
         in_one_arm,
@@ -296,7 +296,7 @@ def itself_at_first(a, b):
     return h, n
 
 
-def longer_in_each_trip(a, b):
+def longer_in_each_iteration(a, b):
     h = a
     for _ in range(10):
         n = 0
@@ -362,7 +362,7 @@ def item_by_item(a, b):
 
 
 ITSELF = [
-    *(itself_at_first, longer_in_each_trip, itself_again, itself_in_a_loop_inside),
+    *(itself_at_first, longer_in_each_iteration, itself_again, itself_in_a_loop_inside),
     *(handed_on_by_a_loop_inside, one_of_the_call, in_turns, item_by_item),
 ]
 
@@ -823,7 +823,7 @@ def test_whether_arguments_own_their_memory():
         assert repr(compiled(x)) == repr(f(x))
 
 
-def test_the_base_of_a_copy_behind_an_effect():
+def test_the_base_of_a_copy_after_an_effect():
     def f(x):
         print(end="")
         return np.repeat(x, 2).base is None, x.flatten().base is None, np.repeat(x, 2)[1:].base is None

@@ -199,7 +199,7 @@ def whole_numbers(x, t):
 
 
 @pytest.mark.parametrize("value", [1.5, -1.5, 1e300, float("nan"), float("inf")])
-def test_whole_numbers_behind_a_break(value):
+def test_whole_numbers_after_a_break(value):
     testing.check(whole_numbers, np.array([value, 2]), value, backend="interp")
     testing.check(whole_numbers, np.array([value, 2]), np.float64(value), backend="interp")
 

@@ -166,7 +166,7 @@ def test_the_generator_behind_functions(backend):
     assert len(compiled.specializations) == 1
 
 
-def test_a_check_that_fails_behind_a_draw_from_the_global_generator():
+def test_a_check_that_fails_after_a_draw_from_the_global_generator():
     def fn(x, i):
         return np.random.normal() + x[i]
 

@@ -63,7 +63,7 @@ def store_in_loop(a, v):
         a[len(a) - 1 - k] = v
 
 
-def store_behind_a_break(a, v):
+def store_after_a_break(a, v):
     print("", end="")
     a[1] = v
 
@@ -74,7 +74,7 @@ def augment(a, v):
 
 WAYS = [
     store_element, store_slice, store_no_element, store_whole, store_by_fill, store_by_mask, store_by_places, store_list, store_array, store_full,
-    store_in_loop, store_behind_a_break, augment,
+    store_in_loop, store_after_a_break, augment,
 ]  # fmt: skip
 FLOATS = [np.nan, np.inf, 1e300, 300.5, -1.5, -0.5, 127.9, 128.0, 255.5, 2.0**63, -(2.0**63)]
 INTS = [300, -1, -129, 127, 2**31, 2**63 - 1]

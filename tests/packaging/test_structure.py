@@ -298,7 +298,7 @@ DECIDE = {"is_interrupt", "is_of_ours", "pass_on", "failure_of", "__exit__"}  # 
 
 
 @in_each(IN_CALLS)
-def test_exceptions_of_signal_handlers_are_no_errors_of_ours(path):
+def test_exceptions_of_signal_handlers_are_no_internal_errors(path):
     """Code that handles any exception, or an OSError (TimeoutError is one), raises those of signal handlers again."""
     for node in nodes_of(path):
         if isinstance(node, ast.ExceptHandler):

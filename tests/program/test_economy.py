@@ -207,7 +207,7 @@ def test_pieces_run_on_stencils_before_a_compiler_builds_them(queue, mode):
 
 @pytest.mark.parametrize("was_awaited", [False, True])
 @pytest.mark.parametrize("mode", ["auto", "lazy"])
-def test_captures_wait_for_modules_that_are_imported_beside_calls(queue, monkeypatch, mode, was_awaited):
+def test_captures_wait_for_modules_that_are_imported_alongside_calls(queue, monkeypatch, mode, was_awaited):
     """Only long calls do not. A wish stays one, and what was paid stays paid."""
 
     def fn(x):
@@ -325,7 +325,7 @@ def test_code_with_a_handler_is_not_left():
     assert not any(map(overtaking.handles, found))
 
 
-def test_a_larger_size_is_looked_at_anew(queue):
+def test_a_larger_size_is_looked_at_again(queue):
     compiled = cinductor.compile(cube_sum, mode="lazy")
     for n in (10, 11, 12, 13):
         assert compiled(n) == cube_sum(n)

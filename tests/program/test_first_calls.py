@@ -55,7 +55,7 @@ def test_threads_whose_calls_differ_compile_each_kind_once():
     assert captures(f) == len(f.specializations) == 4
 
 
-def test_nobody_waits_where_python_runs_in_a_capture(monkeypatch):
+def test_no_thread_waits_where_python_runs_in_a_capture(monkeypatch):
     """Each call waits for the other one in Python code. If a thread waited for the other's capture, this would
     deadlock.
     """
@@ -155,7 +155,7 @@ def test_a_damaged_note_is_as_none(tmp_path):
     assert "backend cpu:interp True" in lines and len(warnings_in(lines)) == 1
 
 
-def test_a_cleared_cache_serves_nobody(tmp_path):
+def test_a_cleared_cache_is_not_used(tmp_path):
     lines = run(tmp_path, program=PROGRAM + "print(cinductor.cache.clear(), cinductor.cache.info())")
     assert lines[-1].startswith("1 ") and "'serves_alone': False" in lines[-1]
     assert not list(tmp_path.glob("*.note"))
@@ -214,7 +214,7 @@ def calls_in(fn, *args):
     return count
 
 
-def test_what_a_capture_runs_does_not_depend_on_trips_and_grows_with_statements():
+def test_what_a_capture_runs_does_not_depend_on_iterations_and_grows_with_statements():
     def once(x):
         for i in range(1, x.shape[0]):
             x[i] += x[i - 1]

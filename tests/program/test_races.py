@@ -99,7 +99,7 @@ def test_the_first_calls_wait_for_nothing():
     assert race(compiled).plans[0] == ("default", None) and len(race(compiled).plans) > 2
 
 
-def test_the_quickest_answers(clock):
+def test_the_fastest_answers(clock):
     said, asked = clock
     compiled = begun(softmax, X)
     said["apart=1"] = 700
@@ -223,7 +223,7 @@ def test_an_alternative_that_cannot_be_built_takes_no_part(clock, monkeypatch, c
     assert "apart=1 takes no part: CompileError: planted" in race(compiled).lines()
 
 
-def test_a_plan_that_holds_much_more_takes_no_part(monkeypatch):
+def test_a_plan_with_a_much_larger_peak_takes_no_part(monkeypatch):
     compiled = begun(softmax, X)
     assert not any(why for _, why in race(compiled).plans)
     monkeypatch.setattr(racing, "MAX_HELD", 0)
@@ -452,7 +452,7 @@ def test_reports_tell_of_races(clock, caplog):
 # --- fusions that are switched off --------------------------------------------------------------------
 
 
-def test_joins_are_held_apart():
+def test_joins_are_told_apart():
     plain = cinductor.compile(softmax)
     plain(X)
     joins = plain.specializations[0].program.text("joins").splitlines()

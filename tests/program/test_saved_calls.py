@@ -198,7 +198,7 @@ def test_what_has_changed_is_captured_again(change, monkeypatch):
     assert_same(got, uses_helper(x))
 
 
-def test_a_number_that_has_changed_is_read_anew(monkeypatch):
+def test_a_number_that_has_changed_is_read_again(monkeypatch):
     x = np.arange(6.0)
     captures_of(uses_helper, x)
     monkeypatch.setitem(globals(), "K", -1.0)
@@ -282,7 +282,7 @@ def arrays_that_are_constants(x):
     return x + TABLE
 
 
-def test_arrays_that_are_constants_are_read_anew():
+def test_arrays_that_are_constants_are_read_again():
     assert_recalled(arrays_that_are_constants, lambda: (np.arange(3.0),))
 
 
@@ -335,7 +335,7 @@ def test_library_calls_and_draws_are_known_again_in_another_process(tmp_path):
         assert [line.split()[1:3] for line in said] == [["True", captures]] * 6, said
 
 
-def test_code_of_ours_alone_is_named():
+def test_only_internal_code_is_named():
     """A saved line only refers to code of cinductor itself that still exists."""
     from cinductor.numpy.order import sort_call
 
@@ -360,7 +360,7 @@ def test_methods_and_objects_stay_in_their_process(saves):
     assert saves() == []
 
 
-def test_sizes_that_calls_have_shown_are_learnt_from_a_saved_one(saves):
+def test_sizes_that_calls_have_shown_are_learned_from_a_saved_one(saves):
     def scaled(x):
         return x * 2 + 1
 

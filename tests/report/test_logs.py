@@ -247,7 +247,7 @@ def test_a_program_of_a_trace_is_compiled_without_python(tmp_path):
     assert f"result 0: size 3, first eight bytes {int(first):016x}" in said
 
 
-def test_nobody_hears_of_captures_of_our_own(tmp_path):
+def test_internal_captures_are_not_reported(tmp_path):
     """A measurement that a report makes is not reported as a capture of the user's."""
     from cinductor.report.measure import add
 

@@ -113,14 +113,14 @@ def test_an_element_that_is_gathered_is_read_once():
     assert (cost.operations, cost.read, cost.written) == (3 * 4, 24 + 24, 24)
 
 
-def test_a_while_is_counted_by_the_trip():
+def test_a_while_is_counted_by_the_iteration():
     def halved(x):
         while x.sum() > 1:
             x = x / 2
         return x
 
     report = explained(halved, np.ones(40_000) * 9)
-    assert any(cost.is_per_trip for cost in report.costs) and "an iteration" in str(report)
+    assert any(cost.is_per_iteration for cost in report.costs) and "an iteration" in str(report)
 
 
 @pytest.mark.parametrize(

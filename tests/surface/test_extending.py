@@ -61,7 +61,7 @@ def test_the_core_itself_refuses_names():
             _core.compile_text(text, [np.ones(4)], options={"skip_passes": name})
 
 
-def test_dumps_before_and_behind(capfd):
+def test_dumps_before_and_after(capfd):
     def f(x):
         return x * 1 + (x + x) * (x + x)
 
@@ -261,7 +261,7 @@ def registered_version(fn):
         return row.version
 
 
-def test_passes_run_behind_what_they_name():
+def test_passes_run_after_what_they_name():
     order = []
     with cinductor.register_pass("a", lambda graph: order.append("a"), after="dce", version="1") as a:
         with cinductor.register_pass("b", lambda graph: order.append("b"), after="a", version="1"):
@@ -311,7 +311,7 @@ def test_a_pass_that_breaks_the_graph(fn):
         assert messages(fine, X)[1] == [] and fine.specializations
 
 
-def test_a_pass_that_fails_behind_python():
+def test_a_pass_that_fails_after_python():
     """Effects that have happened stay. The rest is compiled without the pass, with one warning."""
     lines = []
 
@@ -452,7 +452,7 @@ def test_a_backend_that_fails_costs_a_warning_or_raises(backend, message):
         assert (compiled(X) == np.sqrt(X) + 2).all()
 
 
-def test_a_backend_that_fails_behind_an_effect_is_replaced():
+def test_a_backend_that_fails_after_an_effect_is_replaced():
     """Python cannot run the call again, so the interpreter runs the graph."""
     seen = []
 

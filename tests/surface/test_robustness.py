@@ -268,7 +268,7 @@ print(cinductor.explain(lambda x: (x - x.max(axis=1, keepdims=True)).sum(axis=0)
     assert len({re.sub(r"/\S*/program.py", "program.py", text) for text in outputs}) == 1
 
 
-def test_a_function_that_moves_in_its_file_is_not_compiled_anew(tmp_path):
+def test_a_function_that_moves_in_its_file_is_not_compiled_again(tmp_path):
     log = tmp_path / "log"
     compiler = logging(tmp_path / "cc", log)
     for moved in ("", "\n\n# a comment\n"):
@@ -301,7 +301,7 @@ for w in caught:
 
 
 @pytest.mark.parametrize("compiler", ["exit 1", "kill -9 $$", "exit 0"], ids=["fails", "dies", "makes nothing"])
-def test_a_compiler_that_fails_behind_steps_of_python_costs_one_warning(tmp_path, compiler):
+def test_a_compiler_that_fails_after_steps_of_python_costs_one_warning(tmp_path, compiler):
     broken = script(tmp_path / "cc", f"echo boom >&2\n{compiler}\n")
     texts = warnings_in(run(tmp_path / "cache", program=PIECES, CC=broken))
     assert len(texts) == 1 and "CC" in texts[0]
@@ -336,7 +336,7 @@ def test_a_path_with_nothing_in_it(tmp_path):
     assert "install gcc or clang" in text
 
 
-def test_what_was_learnt_of_sizes_may_be_damaged(tmp_path):
+def test_what_was_learned_of_sizes_may_be_damaged(tmp_path):
     program = """
 import numpy as np, cinductor
 f = cinductor.compile(lambda x: x * 2 + 1, backend="interp")

@@ -240,7 +240,7 @@ def test_parameters_and_tensors_with_gradients():
     assert torch.equal(made, (3 * w).detach()) and not eager.calls
 
 
-def test_a_constant_is_held():
+def test_a_constant_is_kept_alive():
     b, (x, c) = builder(["f32[3]", "f32[3]"])
     held = torch.tensor([1.0, 2.0, 3.0])
     f = built(b, [b.node("add", (x, c))], [0, held], [("result", 0)])

@@ -262,7 +262,7 @@ WITH_NUMBERS = {name: PAIRS[name] for name in "add sub mul div maximum minimum f
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
-def test_numbers_beside_narrow_floats(dtype):
+def test_numbers_alongside_narrow_floats(dtype):
     """Eager's kernels round most numbers, and tensors without axes, to the narrow dtype: so 0.1 equals the nearest float16."""
     some = torch.randn(40, generator=torch.Generator().manual_seed(1))
     x = torch.cat([torch.tensor([0.1, -0.1, 0.3, 0.7, 1.0, 257.0]), some]).to(dtype)

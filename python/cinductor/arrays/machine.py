@@ -227,7 +227,7 @@ def devices(name: str | None = None) -> list[Device]:
 
 
 @functools.cache
-def open_beside(device: str) -> None:
+def open_alongside(device: str) -> None:
     """Start the initialisation of a device (a context) in a thread, once."""
     import threading
 

@@ -39,7 +39,7 @@ def are_quicker(
     sizes[0] = min(sizes[0], max(1, MUCH // work))
     kind = (dtype, *sizes, left, right)
     if kind not in _known:
-        _known[kind] = _is_quicker(dtype, sizes, left, right)
+        _known[kind] = _is_faster(dtype, sizes, left, right)
     return _known[kind]
 
 
@@ -64,7 +64,7 @@ def _text(dtype: str, left: int, right: int, sizes: list[int]) -> str:
     return "\n".join([*lines, "  return %2", "}", ""])
 
 
-def _is_quicker(dtype: str, sizes: list[int], left: int, right: int) -> bool:
+def _is_faster(dtype: str, sizes: list[int], left: int, right: int) -> bool:
     count, rows, steps, columns = sizes
     kind = np.dtype({"f32": "f4", "f64": "f8"}[dtype])
     a = np.full((count, steps, rows) if left else (count, rows, steps), 0.5, kind)

@@ -258,10 +258,10 @@ class Job:
             self.compiled = weakref.ref(compiled)
         try:
             if self.settings["device"] not in (None, "cpu"):
-                from ..arrays.machine import Device, check_place, open_beside
+                from ..arrays.machine import Device, check_place, open_alongside
 
                 check_place(Device(self.device), self.option("numerics"))
-                open_beside(self.device)
+                open_alongside(self.device)
             deferred_warnings.begin()
             try:
                 return self.answer(compiled, bound, args, kwargs)

@@ -50,7 +50,7 @@ from .sources import Sources
 READ_BY_ENUM = ("_name_", "_value_")  # attributes of a member that the methods of module enum read
 
 
-def is_made_anew(fn: types.FunctionType) -> bool:
+def is_made_again(fn: types.FunctionType) -> bool:
     """True for a lambda or an inner function: each run of its line makes a new one."""
     return "<" in fn.__qualname__ and not fn.__dict__
 
@@ -105,7 +105,7 @@ class Lifting:
         if (hooked := key_with_hooks(value)) is not None:
             self.effects.stop(f"a {cls.__name__} with keys of class {hooked.__name__}")
             return self.lift(value)
-        if cls is types.FunctionType and is_made_anew(value) and sources.is_given(source):
+        if cls is types.FunctionType and is_made_again(value) and sources.is_given(source):
             has = (value.__defaults__ is not None) + 2 * (value.__kwdefaults__ is not None)
             sources.check(source, "function", value.__code__, value.__globals__, has)
             sources.renewed.add(source)

@@ -28,7 +28,7 @@ class Cost:
     r"""The cost of one kernel or library call in one call of the program.
 
     read, written: bytes; None if they depend on data. is_most: an upper bound, because of arms that may not run, or
-    sizes that may be smaller. is_per_trip: for one iteration of a `while`.
+    sizes that may be smaller. is_per_iteration: for one iteration of a `while`.
     """
 
     name: str
@@ -41,7 +41,7 @@ class Cost:
     operations: int | None
     launches: int | None
     is_most: bool
-    is_per_trip: bool
+    is_per_iteration: bool
     text: str
     seconds: float | None = None  # measured, for all its launches in one call
 

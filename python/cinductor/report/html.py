@@ -226,7 +226,7 @@ class Page:
 
     def speed(self, cost: Cost) -> str:
         """Operations per second, or bytes if there are no operations."""
-        if not cost.seconds or cost.is_per_trip:
+        if not cost.seconds or cost.is_per_iteration:
             return ""
         if cost.operations:
             return f"{scaled(cost.operations / cost.seconds, '|K|M|G|T')}op/s"
@@ -234,7 +234,7 @@ class Page:
 
     def of_ceiling(self, cost: Cost) -> str:
         """The fraction of the machine's peak, for so many operations on so many bytes."""
-        if self.ceilings is None or not cost.seconds or not cost.bytes or cost.is_most or cost.is_per_trip:
+        if self.ceilings is None or not cost.seconds or not cost.bytes or cost.is_most or cost.is_per_iteration:
             return ""
         least = max(cost.bytes / self.ceilings.bandwidth, (cost.operations or 0) / self.ceilings.operations)
         bound = "memory" if least == cost.bytes / self.ceilings.bandwidth else "arithmetic"
@@ -288,7 +288,7 @@ class Page:
         dots = [
             svg.Dot(f"{cost.name} {cost.call}".rstrip(), self.color[cost.name], cost.intensity, cost.operations / cost.seconds)
             for cost in self.costs
-            if cost.seconds and cost.operations and cost.intensity and not cost.is_per_trip
+            if cost.seconds and cost.operations and cost.intensity and not cost.is_per_iteration
         ]
         if dots:
             parts.append(f"<div><h2>Roofline</h2>{svg.roofline(dots, self.ceilings)}{self.about_ceilings()}</div>")

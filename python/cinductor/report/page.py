@@ -176,7 +176,7 @@ def row_of_equal(report: Any, costs: list[Cost]) -> tuple[str, ...]:
 def cells(report: Any, cost: Cost) -> tuple[str, ...]:
     name = f"{cost.name} {cost.call}".rstrip()
     counts = (size_text(cost.read), size_text(cost.written), count_text(cost.operations))
-    most, each = "<=" if cost.is_most else "", " an iteration" if cost.is_per_trip else ""
+    most, each = "<=" if cost.is_most else "", " an iteration" if cost.is_per_iteration else ""
     shown = [text if text in ("?", "0", "0 B") else most + text + each for text in counts]
     return (name, lines_text(report, cost), *shown, time_text(cost.seconds))
 

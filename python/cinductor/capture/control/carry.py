@@ -121,12 +121,12 @@ class Carried(LoopState):
         for name in site.live_out:  # an iteration makes it, or at least one must run
             is_counted |= name not in self.names or self.entry[name] is UNBOUND
         for name, types in self.types_of.items():
-            is_counted |= self.is_live_behind(name) and any(k and k.kind == "array" for k in types)
+            is_counted |= self.is_live_after(name) and any(k and k.kind == "array" for k in types)
         self.cond: Any = None
         self.body: Any = None
         self.counter: Any = None
         self.flag_phi: Any = None
-        self.trips_made = None
+        self.iterations_made = None
         self.turn = 0
         self.distinct.clear()
         self.trips.open()
@@ -323,7 +323,7 @@ class Carried(LoopState):
         self.flow = Flow(self, names)
         self.last = Last(self, self.flow)
         late = self.last.sort_names(names)
-        return True if late is None else self.leave_last_trip(late)
+        return True if late is None else self.leave_last_iteration(late)
 
     def assumes_weak(self, names: dict[str, Any], is_alike: bool) -> bool:
         """True if the next run must start like the loop's first iteration, with other types than later ones, because
@@ -340,7 +340,7 @@ class Carried(LoopState):
 
     def ends_alike(self, names: dict[str, Any]) -> bool:
         """True if an iteration leaves the same kinds of numbers, Python's or NumPy's, as the first."""
-        wanted = {n for n in names if n in self.types_of or self.is_live_behind(n)}
+        wanted = {n for n in names if n in self.types_of or self.is_live_after(n)}
         return all(kinds_of(self.first_ends.get(n)) == kinds_of(names[n]) for n in wanted)
 
     def trace(self) -> Any:
@@ -473,7 +473,7 @@ class Carried(LoopState):
 
     # --- names that only iterations bind ---
 
-    def leave_last_trip(self, name: str) -> bool:
+    def leave_last_iteration(self, name: str) -> bool:
         loop = self.loop
         if self.is_while or loop.tail >= self.period or not self.runs_once():
             loop.fail(f"{name} is used after the loop with its value of the last iteration")
@@ -508,14 +508,14 @@ class Carried(LoopState):
         for promise in self.promises:
             promise()
         if self.types.joined:
-            self.ask_trips()
+            self.ask_iterations()
         exits = self.make_region()
         self.snapshot.refill(exits)
         return exits
 
     def make_region(self) -> dict[str, Any]:
         tracer, site = self.tracer, self.loop.site
-        needs_trips = int(self.last.needs_trip())
+        needs_iterations = int(self.last.needs_iteration())
         phis: list[Phi] = [*self.heads, *self.lengths, *self.values, *self.memory, *self.last.phis]
         phis += [item for grown in self.appends.values() for item in grown.items]
         blocks = (self.cond, self.body) if self.is_while else (self.body,)
@@ -525,7 +525,7 @@ class Carried(LoopState):
         trips = self.extent if not self.is_while else None
         counter = self.counter.made[0] if self.counter is not None else None
         if counter is not None:
-            if any(self.is_live_behind(name) for name in self.steps):
+            if any(self.is_live_after(name) for name in self.steps):
                 trips = tracer.define(counter, 0, None)
         if site.flag:
             exits[site.flag] = self.flag_phi.made[0] if self.flag_phi is not None else False
@@ -540,35 +540,35 @@ class Carried(LoopState):
         made_arrays = {
             number: leaves(exits[array.phi.name])[array.phi.place]
             for number, array in enumerate(self.flow.arrays)
-            if self.is_live_behind(array.phi.name)
+            if self.is_live_after(array.phi.name)
         }
-        needs_trips = max(needs_trips, self.flow.note(made_arrays))
+        needs_iterations = max(needs_iterations, self.flow.note(made_arrays))
         for name, step in self.steps.items():
             exits[name] = UNBOUND if trips is None else self.entry[name] + trips * step
-        self.make_trips(needs_trips, counter)
-        self.trips_made = counter if self.period == 1 else None
+        self.make_iterations(needs_iterations, counter)
+        self.iterations_made = counter if self.period == 1 else None
         for one in phis:  # values that are live at a break are returned
             one.made.clear()
         return exits
 
     # --- required iterations ---
 
-    def make_trips(self, count: int, counter: object) -> None:
+    def make_iterations(self, count: int, counter: object) -> None:
         """After the region: require that it ran that many iterations, or one if iterations determine types."""
         loop = self.loop
-        makes_types = any(map(self.is_live_behind, self.types.joined))
+        makes_types = any(map(self.is_live_after, self.types.joined))
         count = max(count, makes_types)
         if count <= int(self.is_endless):
             return
         if counter is not None:
             enough = self.tracer.apply("greater_equal", counter, count)
             loop.check(enough, "the loop runs an iteration")
-        elif self.is_while or not loop.makes_trip(self.extent - (count - 1)):
+        elif self.is_while or not loop.makes_iteration(self.extent - (count - 1)):
             loop.check(False, "the loop runs an iteration")
         if makes_types and (self.is_while or type(self.extent) is not int):
-            self.notify_trip(loop.key, None if self.is_while else self.extent)
+            self.notify_iteration(loop.key, None if self.is_while else self.extent)
 
-    def notify_trip(self, key: object, extent: object) -> None:
+    def notify_iteration(self, key: object, extent: object) -> None:
         """Notify the enclosing loop."""
         for region in reversed(self.state.active):
             outer = region.carried
@@ -576,9 +576,9 @@ class Carried(LoopState):
                 outer.trips.note(key, extent, outer.snapshot.graph)
                 return
 
-    def ask_trips(self) -> None:
+    def ask_iterations(self) -> None:
         """Check requirements that the last run dropped, if the first iteration's numbers have another type."""
         for key, extent in self.trips.dropped():
-            if not self.loop.makes_trip(extent):
+            if not self.loop.makes_iteration(extent):
                 self.loop.fail("a loop inside runs no iteration")
-            self.notify_trip(key, extent)
+            self.notify_iteration(key, extent)

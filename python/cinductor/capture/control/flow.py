@@ -206,7 +206,7 @@ class Flow:
     def of_before(self, value: object) -> Source:
         return Source(value, self.is_alone(value), True)
 
-    def trips_needed(self) -> list[int | None]:
+    def iterations_needed(self) -> list[int | None]:
         """For each array, the number of iterations after which it cannot be an earlier array that
         is visible elsewhere. 0: it is not visible; None: no number of iterations rules it out."""
         count = len(self.arrays)
@@ -225,9 +225,9 @@ class Flow:
     def note(self, made: dict[int, Any]) -> int:
         """Record which arrays the values after the loop may be, and how many iterations are required."""
         most = 0
-        trips_needed = self.trips_needed() if made else []
+        iterations_needed = self.iterations_needed() if made else []
         for number, value in made.items():
-            needed, sources = trips_needed[number], self.sources(number)
+            needed, sources = iterations_needed[number], self.sources(number)
             if needed is not None:
                 sources = [source for source in sources if source.alone]
                 most = max(most, needed)

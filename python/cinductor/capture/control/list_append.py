@@ -327,7 +327,7 @@ class AppendedItems(Columns):
             if any(map(is_tagged, parts)):
                 want_buffer(self.loop, self.container, item.value, self.before)
             item.holders = [self.holder_of(leaf, names, seen) for leaf in parts]
-            item.columns = [Column(leaf, room=self.room_for(leaf)) for leaf in parts]
+            item.columns = [Column(leaf, room=self.capacity_for(leaf)) for leaf in parts]
 
     def check_list(self, inner: list[Any], names: dict[str, Any]) -> None:
         """Check that a list which is appended as an item has no other name, because the list after the loop is
@@ -397,7 +397,7 @@ class AppendedItems(Columns):
         phis = self.carried.values
         return any(p.value.storage in heads and p.value.version != p.version for p in phis)
 
-    def room_for(self, leaf: object) -> Any:
+    def capacity_for(self, leaf: object) -> Any:
         """The shape of a buffer with capacity for the array in every iteration."""
         if type(leaf) is not Traced:
             return ()

@@ -284,7 +284,7 @@ class ListBuffer(Columns):
         active = self.state.active
         if self.region not in active:
             if any(region.is_loop and region not in self.around for region in active):
-                self.want_room()
+                self.want_capacity()
             if self.spare == 0:
                 self.fail("several loops append to a list")
             self.spare -= 1
@@ -292,7 +292,7 @@ class ListBuffer(Columns):
         self.put(place, item)
         self.set_length(place + 1)
 
-    def want_room(self) -> None:
+    def want_capacity(self) -> None:
         """Another loop appends: restart it with a larger buffer."""
         if type(self) is not ListBuffer or self.region is None:
             self.fail("several loops append to a list")

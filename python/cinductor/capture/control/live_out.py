@@ -54,7 +54,7 @@ class Last:
     def mark(self) -> Any:
         return self.loop.snapshot.graph  # type: ignore[union-attr]
 
-    def needs_trip(self) -> bool:
+    def needs_iteration(self) -> bool:
         """True if a name gets its value from an iteration. An internal name is not read if no
         iteration has set it. Computed outside of the region, because the values before it may
         need nodes."""

@@ -56,7 +56,7 @@ class Loop(LoopRegion):
         self.plan: LoopPlan = self.regions.plans.setdefault(self.key, LoopPlan())
         self.plan.begin()
         self.phase = PLAIN if self.plan.plain else PEEL if phase == REGION and self.plan.peel else phase
-        self.position = self.trips = self.worked = self.worked_trips = 0
+        self.position = self.trips = self.worked = self.worked_iterations = 0
         self.goes_on = True
         self.ended: Any = False  # an iteration before the region has ended the loop
         self.fills = False  # a bounded deque was seen to grow
@@ -81,7 +81,7 @@ class Loop(LoopRegion):
         """Get the names of the frame before the loop."""
         self.now = names
         self.base = Snapshot(self.state, True, names)
-        if self.phase == PEEL and not self.is_while and not self.may_make_trip(self.items.length):
+        if self.phase == PEEL and not self.is_while and not self.may_make_iteration(self.items.length):
             self.plan.peel, self.phase = 0, REGION  # iterations were peeled when more was known
         if self.phase in (PEEL, REGION):
             self.move(UNKNOWN)
@@ -148,7 +148,7 @@ class Loop(LoopRegion):
             return False
         length = self.items.length
         if self.phase == PEEL and type(length) is Traced:
-            if not self.makes_trip(length - self.position):  # type: ignore[operator]
+            if not self.makes_iteration(length - self.position):  # type: ignore[operator]
                 self.fail("whether the loop runs an iteration is known only when the program runs")
             return False
         return self.position >= int(length)
@@ -306,9 +306,9 @@ class Loop(LoopRegion):
             self.keep_names()
             return
         work = self.base.graph.work
-        self.worked_trips += work > self.worked
+        self.worked_iterations += work > self.worked
         self.worked = work
-        if self.worked_trips >= PATIENCE:
+        if self.worked_iterations >= PATIENCE:
             raise Rerun(self)
 
     def peel_one(self) -> bool:
@@ -396,7 +396,7 @@ class Loop(LoopRegion):
         self.snapshot.end()
         self.snapshot = self.lists_before = None
         carried.remember()
-        made, self.grown = carried.trips_made, [*carried.appends.values()]
+        made, self.grown = carried.iterations_made, [*carried.appends.values()]
         self.forget()
         if self.iterator is not None and self.site.flag is not None and made is not None:
             self.move(self.plan.peel + self.tracer.as_python(made))

@@ -73,15 +73,15 @@ class LoopRegion(Region):
             return False
         if self.is_while:
             return True
-        return self.may_make_trip(self.items.length - self.plan.peel)
+        return self.may_make_iteration(self.items.length - self.plan.peel)
 
-    def may_make_trip(self, left: int | Traced) -> bool:
+    def may_make_iteration(self, left: int | Traced) -> bool:
         """True if iterations of a loop remain, or the program can check that."""
         if type(left) is int:
             return left > 0
         return self.tracer.is_positive(left) or (self.tracer.may_check() and type(left > 0) is Traced)
 
-    def makes_trip(self, left: int | Traced) -> bool:
+    def makes_iteration(self, left: int | Traced) -> bool:
         """True if iterations of a loop remain; if that is only known at run time, the program checks it."""
         if left > 0 if type(left) is int else self.tracer.is_positive(left):
             return True
@@ -116,7 +116,7 @@ class LoopState:
         self.flag = loop.ended is not False  # the loop may end by its flag
         self.is_while = loop.is_while or self.flag
 
-    def is_live_behind(self, name: str) -> bool:
+    def is_live_after(self, name: str) -> bool:
         """True if the name is read after the loop."""
         return name in self.loop.site.live_out or name in self.snapshot.containers
 

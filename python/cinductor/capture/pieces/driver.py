@@ -30,7 +30,7 @@ from ...calls.job import Job
 from ..call_state import REST
 from ..calls.functions import why_not_followed
 from ..kinds import NO_VALUE
-from ..syntax.jumps import exits_of, with_exits_behind
+from ..syntax.jumps import exits_of, with_exits_after
 from ..syntax.names import walk
 from ..syntax.rewrite import (
     FACTORY,
@@ -232,7 +232,7 @@ class SplitPlan:
         if not is_a(node, ast.FunctionDef) or is_own or "base" in attributes_of(node):
             self.is_over = True
             return
-        node = with_exits_behind(node)
+        node = with_exits_after(node)
         known = {*code.co_varnames, *code.co_cellvars, *exits_of(node)}
         split = Split(node, frozenset(known), self.marks)
         self.is_over = not split.pieces and not split.follows

@@ -469,7 +469,7 @@ def is_print(node: ast.expr) -> bool:
     return isinstance(func, ast.Name) and func.id == "print"
 
 
-def with_exits_behind(root: Any) -> Any:
+def with_exits_after(root: Any) -> Any:
     """The function with such statements moved after its loops."""
     return SinkPrints(root).visit(root)
 

@@ -28,7 +28,7 @@ from ... import _core
 from ...base.user_frame import wrong
 from . import bytecode, desugar
 from .control import Control
-from .jumps import with_exits_behind
+from .jumps import with_exits_after
 from .names import FunctionNode, Transformer, children, duplicate, place_of, walk
 from .rows import BREAK, ROWS, SYNTAX
 from .stage_calls import OURS, STAGE, Site
@@ -451,7 +451,7 @@ def _rewrite_source(
         node = desugar.without_matches(node)
         classes = set(map(type, walk(node)))
     if ast.Expr in classes and not classes.isdisjoint((ast.For, ast.While)):
-        node = with_exits_behind(node)
+        node = with_exits_after(node)
     _check(node, code)
     annotations_run = sys.version_info < (3, 14) and not code.co_flags & ANNOTATIONS_ARE_TEXT
     if with_regions and isinstance(node, ast.FunctionDef) and not classes.isdisjoint(desugar.COMPREHENSIONS):
