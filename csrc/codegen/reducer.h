@@ -30,8 +30,8 @@ typedef struct CiReducer {
     const CiExpr *part;   /* its part, and the first element of that; NULL: there is none */
     int walk;             /* of a block that is read in two passes: 1 or 2; 0: one pass */
     bool is_near;         /* its elements are in registers; false for partial results */
-    /* Of a fold that the threads of a block share: how many they are, those of one point being so far from each other,
-     * the variable of their loop, and per accumulator an element for each. */
+    /* Of a fold that the threads of a block share: their number, and how far those of one point are apart.
+     * The variable of their loop. Per accumulator, an element for each. */
     int threads, apart;
     const CiExpr *thread;
     CiMemory **parts;
