@@ -13,13 +13,14 @@ typedef struct Versioner {
     const CiExpr *length; /* of a short row: a symbol of known range */
 } Versioner;
 
+/* Units stay as many as of other rows, also where there are as many points as a row has elements. */
 static void
 shorten(Versioner *v, CiStmts *block)
 {
     const CiExpr *row = v->b.proc->head.row;
     for (CiStmt *stmt = block->first; stmt; stmt = stmt->next) {
         for (int k = 0; k < stmt->nvars; k++)
-            if (stmt->extents[k] == row)
+            if (stmt->extents[k] == row && stmt->run != CI_RUN_parallel)
                 stmt->extents[k] = v->length;
         if (stmt->kind == CI_STMT_for && stmt->run == CI_RUN_vector)
             stmt->run = CI_RUN_serial;
