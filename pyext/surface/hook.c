@@ -14,7 +14,7 @@ typedef struct Hook {
     PyObject_HEAD vectorcallfunc call;
     CxState *state;
     PyObject *method, *late; /* method: None for a function that returns its argument */
-    bool is_quiet; /* runs no code of the user's, and is no step of the capture */
+    bool is_quiet; /* runs no code of the user's: NumPy does not begin to run the rest in it */
 } Hook;
 
 /* The tracer of the call that a scope belongs to, or NULL: there is none, or an exception. */
@@ -46,7 +46,7 @@ hook_call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names)
         return PyErr_Format(PyExc_TypeError, "a method of nothing");
     PyObject *stage = PyObject_GetAttr(args[0], h->state->str_stage), *result = NULL;
     CxTracer *t = tracer_of(h->state, stage);
-    bool failed = PyErr_Occurred() || (t != NULL && !h->is_quiet && cx_tracer_step(t, true) < 0);
+    bool failed = PyErr_Occurred() || (t != NULL && cx_tracer_step(t, !h->is_quiet) < 0);
 
     if (!failed && h->method == Py_None && (t == NULL || !t->has_fallen_back))
         result = Py_NewRef(args[1]);

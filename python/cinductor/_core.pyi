@@ -291,8 +291,8 @@ class Hook:
     late : callable
         The function that runs if the call has fallen back to NumPy, or has had an effect.
     is_quiet : bool, optional
-        True if the function runs no code of the user's: its calls are no steps of the capture, so NumPy does not begin
-        to run the rest of the call in them. Default: False.
+        True if the function runs no code of the user's: NumPy does not begin to run the rest of the call in it. Default:
+        False.
 
     Notes
     -----
