@@ -11,7 +11,7 @@
  * - min, max: y is one of the args, and at most (at least) each of them.
  *
  * Then the search continues. Each step is valid at every point, so rest and c may contain y too.
- * A d that is negative at a sample point (expr_points.c) is left, because no bound of it is at least 0.
+ * What is negative at a sample point (expr_points.c) is not searched for.
  * The search is bounded by depth, by fuel and by the number of terms, because sums may be long:
  * false means "not proved", never "disproved". */
 #include "sym/expr_private.h"
@@ -158,7 +158,7 @@ prove(Proof *proof, const CiExpr *d, int depth)
 {
     if (d->low >= 0)
         return true;
-    if (d->high < 0 || depth == 0 || proof->fuel <= 0 || ci_expr_negative_at(proof->sym, d))
+    if (d->high < 0 || depth == 0 || proof->fuel <= 0)
         return false;
     proof->fuel--;
     for (const CiExpr *y = next_factor(d, UINT32_MAX); y; y = next_factor(d, y->id)) {
@@ -198,7 +198,7 @@ ci_expr_is_nonnegative(CiSym *sym, const CiExpr *e)
 {
     if (e->low >= 0 || e->high < 0 || is_decided_by_interval(e) || sym->proof_depth >= MAX_NESTING)
         return e->low >= 0;
-    if (ci_map_find(sym->unproved, e->id))
+    if (ci_expr_negative_at(sym, e) || ci_map_find(sym->unproved, e->id))
         return false;
     Proof proof = {sym, e, MAX_FUEL, MAX_TERMS, false};
     sym->proof_depth++;
