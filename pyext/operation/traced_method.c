@@ -126,16 +126,11 @@ find_fold_method(PyObject *name)
     return NULL;
 }
 
-/* True for an int, None, or a tuple of ints, of exactly these classes. */
+/* True for an int or None, whose values are guarded. What a tuple holds is guarded by the handler. */
 static bool
 is_plain_axis(PyObject *value)
 {
-    if (!PyTuple_CheckExact(value))
-        return value == Py_None || PyLong_CheckExact(value);
-    for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(value); k++)
-        if (!PyLong_CheckExact(PyTuple_GET_ITEM(value, k)))
-            return false;
-    return true;
+    return value == Py_None || PyLong_CheckExact(value);
 }
 
 /* Takes at most an axis and keepdims, as borrowed values or None; false for a call with other arguments. */

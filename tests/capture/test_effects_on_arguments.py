@@ -371,6 +371,6 @@ def test_what_numpy_takes_for_an_axis_or_a_size(call):
     linecache.cache[call] = (len(line), None, [line], call)
     exec(compile(line, call, "exec"), space)
     compiled = cinductor.compile(space["fn"], backend="interp")
-    for k in (0, True, False, [0], (0,), (True,), range(1), np.array([0]), np.array(0), np.int8(0), np.bool_(True)):
+    for k in (0, True, False, [0], (0,), (1,), (True,), (0, 1), range(1), np.array([0]), np.array(0), np.int8(0), np.bool_(True)):
         x = np.arange(2.0).reshape(1, 2)
         assert outcome(compiled, (x, k)) == outcome(space["fn"], (x, k))
