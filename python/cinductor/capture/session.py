@@ -520,9 +520,7 @@ def check_failed(
     return error
 
 
-def half_captured(
-    job: Job, stage: Stage, bound: Any, way: Assumptions, error: BaseException
-) -> BaseException:
+def half_captured(job: Job, stage: Stage, bound: Any, way: Assumptions, error: BaseException) -> BaseException:
     """The call can only be captured in another way."""
     if not stage.effects.undo_call():
         late = RuntimeError(f"a loop or branch was left half captured: {error.args[0]}")
