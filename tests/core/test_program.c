@@ -161,7 +161,7 @@ static const CiDevice device = {.abi = CI_DEVICE_ABI,
                                 .copy_in = fake_copy_in,
                                 .copy_out = fake_copy_out};
 static const CiCompiler compiler = {.abi = CI_DEVICE_ABI, .name = "fake"};
-static const CiBackend host_backend = {&host, &compiler}, device_backend = {&device, &compiler};
+static const CiBackend host_backend = {&host, &compiler, NULL}, device_backend = {&device, &compiler, NULL};
 static CiExecutable fake_executable = {
     .queue = {.backend = &host_backend}, .launch = fake_launch, .close = fake_close};
 
