@@ -30,20 +30,12 @@ typedef struct Tiler {
 /* ---- which loads ---- */
 
 static bool
-has_stride(Tiler *t, const CiExpr *index, const CiExpr *var, int64_t stride)
-{
-    const CiExpr *coef, *rest;
-    return ci_expr_split_linear(t->b.sym, index, var, &coef, &rest) &&
-           ci_expr_equals_const(coef, stride);
-}
-
-static bool
 is_crossed(Tiler *t, const CiStmt *stmt)
 {
     return stmt->kind == CI_STMT_let && stmt->op == CI_OP_load && stmt->at.memory->is_const &&
-           stmt->at.memory->space == CI_SPACE_global && has_stride(t, stmt->at.index, t->along, 1) &&
-           !has_stride(t, stmt->at.index, t->across, 0) &&
-           !has_stride(t, stmt->at.index, t->across, 1);
+           stmt->at.memory->space == CI_SPACE_global && ci_expr_has_stride(t->b.sym, stmt->at.index, t->along, 1) &&
+           !ci_expr_has_stride(t->b.sym, stmt->at.index, t->across, 0) &&
+           !ci_expr_has_stride(t->b.sym, stmt->at.index, t->across, 1);
 }
 
 /* ---- turning ---- */

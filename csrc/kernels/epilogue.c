@@ -55,9 +55,7 @@ ci_hole_of_value(CiBuild *b, const CiStmts *body, int value)
 bool
 ci_hole_has_stride_one(const CiBuild *b, const CiHole *hole, const CiExpr *var)
 {
-    const CiExpr *coef, *rest;
-    return hole->load && ci_expr_split_linear(b->sym, hole->load->at.index, var, &coef, &rest) &&
-           ci_expr_equals_const(coef, 1);
+    return hole->load && ci_expr_has_stride(b->sym, hole->load->at.index, var, 1);
 }
 
 /* ---- products ---- */

@@ -471,14 +471,6 @@ is_stored(const CiStage *stage, const CiBuffer *buffer)
     return false;
 }
 
-static bool
-has_stride(CiScheduler *s, const CiExpr *index, const CiExpr *var, int64_t stride)
-{
-    const CiExpr *coef, *rest;
-    return ci_expr_split_linear(s->sym, index, var, &coef, &rest) &&
-           ci_expr_equals_const(coef, stride);
-}
-
 /* An outer axis that is contiguous in some load which is strided along the last axis; -1 if
  * none. */
 static int
@@ -487,11 +479,11 @@ find_crossed_axis(CiScheduler *s, const CiKernel *kernel, const CiNest *nest)
     const CiExpr *last = kernel->outer[kernel->nouter - 1].var;
     for (const CiScalar *load = NULL; (load = ci_nest_next_load(nest, load));) {
         if (load->buffer->kind == CI_BUFFER_scalar || load->nargs ||
-            is_stored(&kernel->stages[0], load->buffer) || has_stride(s, load->index, last, 0) ||
-            has_stride(s, load->index, last, 1))
+            is_stored(&kernel->stages[0], load->buffer) || ci_expr_has_stride(s->sym, load->index, last, 0) ||
+            ci_expr_has_stride(s->sym, load->index, last, 1))
             continue;
         for (int k = 0; k < kernel->nouter - 1; k++)
-            if (has_stride(s, load->index, kernel->outer[k].var, 1) &&
+            if (ci_expr_has_stride(s->sym, load->index, kernel->outer[k].var, 1) &&
                 kernel->outer[k].extent->high >= s->machine->tile_rows)
                 return k;
     }
@@ -509,7 +501,7 @@ tile_crossed(CiScheduler *s, CiKernel *kernel)
         return;
     for (int n = 0; n < stage->nnests; n++) {
         const CiNest *nest = stage->nests[n];
-        if (ci_nest_is_serial(nest) || !has_stride(s, nest->store, last->var, 1))
+        if (ci_nest_is_serial(nest) || !ci_expr_has_stride(s->sym, nest->store, last->var, 1))
             return;
         crossed = crossed < 0 ? find_crossed_axis(s, kernel, nest) : crossed;
     }

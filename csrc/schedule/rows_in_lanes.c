@@ -12,18 +12,13 @@ typedef struct Rows {
     bool is_other;
 } Rows;
 
-static bool
-has_stride(const Rows *r, const CiExpr *index, const CiExpr *var, int64_t stride)
-{
-    const CiExpr *coef, *rest;
-    return ci_expr_split_linear(r->s->sym, index, var, &coef, &rest) && ci_expr_equals_const(coef, stride);
-}
-
 static void
 look_at_load(Rows *r, const CiScalar *load, int64_t length)
 {
-    bool is_same = !ci_expr_depends_on(load->index, r->last), is_near = has_stride(r, load->index, r->last, 1),
-         is_across = !load->nargs && has_stride(r, load->index, r->along, 1) && has_stride(r, load->index, r->again, 0);
+    CiSym *sym = r->s->sym;
+    bool is_same = !ci_expr_depends_on(load->index, r->last), is_near = ci_expr_has_stride(sym, load->index, r->last, 1),
+         is_across = !load->nargs && ci_expr_has_stride(sym, load->index, r->along, 1) &&
+                     ci_expr_has_stride(sym, load->index, r->again, 0);
     for (int k = 0; k < r->kernel->nstages; k++)
         for (int n = 0; n < r->kernel->stages[k].nnests; n++)
             is_across &= r->kernel->stages[k].nests[n]->target != load->buffer;

@@ -99,6 +99,8 @@ bool ci_expr_shares_symbol(const CiExpr *a, const CiExpr *b);
  * form. coef is an expression (it may contain size symbols). */
 bool ci_expr_split_linear(CiSym *sym, const CiExpr *e, const CiExpr *symbol, const CiExpr **coef,
                           const CiExpr **rest);
+/* True if e is linear in the symbol, and grows by `stride` with it; 0: it does not depend on it. */
+bool ci_expr_has_stride(CiSym *sym, const CiExpr *e, const CiExpr *symbol, int64_t stride);
 /* Replaces from[k] by to[k] everywhere at once, rebuilding canonically. */
 const CiExpr *ci_expr_substitute(CiSym *sym, const CiExpr *e, int count, const CiExpr *const *from,
                                  const CiExpr *const *to);

@@ -27,6 +27,13 @@ ci_expr_split_linear(CiSym *sym, const CiExpr *e, const CiExpr *symbol, const Ci
     return true;
 }
 
+bool
+ci_expr_has_stride(CiSym *sym, const CiExpr *e, const CiExpr *symbol, int64_t stride)
+{
+    const CiExpr *coef, *rest;
+    return ci_expr_split_linear(sym, e, symbol, &coef, &rest) && ci_expr_equals_const(coef, stride);
+}
+
 /* Rewrites e bottom-up; leaf gives the answer for a node, or NULL to look at its args. */
 typedef struct Rebuild {
     CiSym *into;
