@@ -136,7 +136,7 @@ cx_facts_release(CxTracer *t)
 }
 
 static bool
-holds_now(const CxTracer *t, const CxFact *fact)
+is_valid_now(const CxTracer *t, const CxFact *fact)
 {
     return fact->token != 0 || (fact->epoch == t->epoch && cx_dominance_is_open(t, fact->scope));
 }
@@ -160,7 +160,7 @@ subtract_facts(CxTracer *t, const CiExpr *d, int64_t value, int end, int depth, 
     for (int k = end - 1; k >= 0; k--) {
         const CxFact *fact = &t->facts[k];
         bool has_value = value != UNKNOWN && fact->value != UNKNOWN;
-        if (fact->least == NULL || !holds_now(t, fact) || (has_value && fact->value > value) ||
+        if (fact->least == NULL || !is_valid_now(t, fact) || (has_value && fact->value > value) ||
             !ci_expr_shares_symbol(fact->least, d))
             continue;
         if (--*tries < 0)
@@ -208,7 +208,7 @@ prove(CxTracer *t, CiRelation relation, const CiExpr *a, const CiExpr *b)
     }
     for (int k = 0; k < t->nfacts; k++) {
         const CxFact *fact = &t->facts[k];
-        if (fact->relation == CI_REL_ne && holds_now(t, fact) &&
+        if (fact->relation == CI_REL_ne && is_valid_now(t, fact) &&
             ((fact->a == a && fact->b == b) || (fact->a == b && fact->b == a)))
             return true;
     }

@@ -291,9 +291,9 @@ class Job:
             return calls.call(self, compiled, args, kwargs or {})
         self.misses += 1
         if is_compiling():  # perhaps called by a function that is called during a capture
-            from ..capture.objects import holds_traced
+            from ..capture.objects import contains_traced
 
-            if holds_traced(bound):
+            if contains_traced(bound):
                 return self.run_eager(args, kwargs)
         account = compiled.account(bound) if self.pays and self.owner is None else None
         if account is not None and not self.economy.wants_capture(self, account, bound):

@@ -35,8 +35,8 @@ from .objects import (
     STATELESS,
     VALUE_TYPES,
     VIEWS_OF_DICTS,
+    contains_items,
     has_owner,
-    holds_items,
     is_record,
     is_tuple,
     key_with_hooks,
@@ -312,7 +312,7 @@ class Lifting:
         if place not in waiting:
             sources.guard_loss(value, place)
         if self.state.snapshots and place not in waiting and (now := now_at(value, place)) is not MISSING:
-            kind = "item" if holds_items(value) else "attr"
+            kind = "item" if contains_items(value) else "attr"
             source = sources.source(kind, sources.source_of(value), place)
             waiting[place] = self.lift_guarded(now, source)
             self.state.amend(waiting, place)

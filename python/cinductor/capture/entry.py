@@ -40,10 +40,10 @@ from .objects import (
     Traced,
     attributes_of,
     bounds_of,
+    contains_items,
     find_in_class,
     has_attributes_alone,
     has_owner,
-    holds_items,
     hooked_in,
     in_slots,
     is_record,
@@ -356,7 +356,7 @@ def with_stores(stage: Stage, result: Any) -> Any:
         return result
     for value, places in pairs:
         if not are_distinct(stage, value):
-            kind = "items" if holds_items(value) else "attributes"
+            kind = "items" if contains_items(value) else "attributes"
             which = f" ({next(iter(places))!r})" if type(places) is dict else ""
             stage.effects.note(f"sets {kind}{which} of one of many objects")
             stored(result, *((stage.materialise(part) for part in pair) for pair in columns))  # type: ignore[arg-type]

@@ -307,7 +307,7 @@ def is_record(cls: type) -> bool:
     return is_made_so and is_plain
 
 
-def holds_items(value: Any) -> bool:
+def contains_items(value: Any) -> bool:
     """True for a list or dict, whose state is its items; the state of other objects is their attributes."""
     return type(value) is list or type(value) in MAPPINGS
 
@@ -321,12 +321,12 @@ def now_at(value: Any, place: Any) -> Any:
     """The item of a list or dict, or the attribute of an object's own, that `put` would replace, or MISSING."""
     if type(value) is list:
         return value[place]
-    return value.get(place, MISSING) if holds_items(value) else own_attribute(value, place)
+    return value.get(place, MISSING) if contains_items(value) else own_attribute(value, place)
 
 
 def put(value: Any, place: Any, item: Any) -> None:
     """Set an item of a list or dict, or an attribute."""
-    if holds_items(value):
+    if contains_items(value):
         value[place] = item
     else:
         setattr(value, place, item)
@@ -434,7 +434,7 @@ def leaves_in(
                 yield from leaves_in(objects_in(value), seen, paced)
 
 
-def holds_traced(values: Iterable[Any]) -> bool:
+def contains_traced(values: Iterable[Any]) -> bool:
     """True if there is a traced value among values, or in the lists, tuples and dicts among them.
     """
     return any(type(value) is Traced for value in leaves_in(values))

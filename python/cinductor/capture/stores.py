@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import _core
-from .objects import MAPPINGS, attributes_of, defines, holds_items, is_slot_of, reads_plainly
+from .objects import MAPPINGS, attributes_of, contains_items, defines, is_slot_of, reads_plainly
 from .sources import Sources
 
 KEYS = (str, int, bool, bytes, type(None))  # hashed and compared without user code
@@ -53,7 +53,7 @@ class Stores:
         """The objects with deferred stores, and the changes."""
         pairs = []
         for value, places in self.objects.values():
-            kind = "item" if holds_items(value) else "attr"
+            kind = "item" if contains_items(value) else "attr"
             changed = {}
             for place, item in places.items():
                 key = (place,) if kind == "attr" else (type(place), place)

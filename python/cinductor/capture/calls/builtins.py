@@ -41,8 +41,8 @@ from ..objects import (
     PURE_TYPES,
     VIEWS_OF_DICTS,
     Traced,
+    contains_traced,
     foreign_in,
-    holds_traced,
     hooked_in,
     is_native,
     is_numpys,
@@ -322,7 +322,7 @@ def _promotion(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
 @understands(np.broadcast)
 def _broadcast(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     args = tuple(scope.stage.lift_nested(a) for a in args)
-    if holds_traced(args) and not kwargs:
+    if contains_traced(args) and not kwargs:
         return scope.stage.effects.broadcast_without_contents(args)
     return f(*args, **kwargs)
 
@@ -376,7 +376,7 @@ def contains(scope: Hooks, value: Any, members: Any) -> Any:
     value = scope.use(value)
     if cls is Traced and members.ndim and is_number(value):
         return in_array(scope, value, members)
-    if type(value) is not Traced and not (cls in (list, tuple) and holds_traced(members)):
+    if type(value) is not Traced and not (cls in (list, tuple) and contains_traced(members)):
         return is_in(scope, value, members)
     if is_number(value):
         found = None

@@ -37,9 +37,9 @@ from ..objects import (
     Traced,
     asks_length,
     attribute,
+    contains_traced,
     defines,
     find_in_class,
-    holds_traced,
     hooked_in,
     is_numpys,
     is_record,
@@ -305,7 +305,7 @@ def call_method(
         want_mapping(scope, owner, args[0], *(args[1:] if name == "setdefault" else ()))
         if not owner and name == "get" and len(args) == 2:
             return args[1]
-    if type(owner) in ROWS and ROWS[type(owner)].is_memory and holds_traced((*args, *kwargs.values())):
+    if type(owner) in ROWS and ROWS[type(owner)].is_memory and contains_traced((*args, *kwargs.values())):
         scope.stage.sources.note_opaque(owner)
     if scope.stage.sources.source_of(owner) is None:
         return call_new_container(scope, f, owner, method, args, kwargs)

@@ -9,7 +9,7 @@ import numpy as np
 
 from ... import _core
 from ...numpy.surface import NotCaptured, array
-from ..objects import Traced, holds_traced
+from ..objects import Traced, contains_traced
 from .calls import dispatch, understands
 from .functions import call_unknown
 
@@ -39,7 +39,7 @@ def call_collective(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[st
     """A node of the graph. If that is impossible the function is called, so that it raises its own exception."""
     named = {"x": args[0], **kwargs} if args else dict(kwargs)
     x, rest = named.pop("x", None), (*args[1:], *named.values())
-    if type(x) is not Traced or holds_traced(rest):
+    if type(x) is not Traced or contains_traced(rest):
         return call_unknown(scope, f, args, kwargs)
     guard_member(scope)
     try:

@@ -32,7 +32,7 @@ from ..objects import (
     FREE_TYPES,
     Traced,
     attribute,
-    holds_traced,
+    contains_traced,
     is_numpys,
     leaves_in,
 )
@@ -149,7 +149,7 @@ class Operands:
             return len(self.operands) - 1
         if type(value) is tuple and self.takes_tuples:
             return tuple, tuple(map(self.part, value))
-        refuse(holds_traced((value,)), "arrays inside of other objects")
+        refuse(contains_traced((value,)), "arrays inside of other objects")
         refuse(not is_a(value, CONSTANTS), f"an argument of {type(value).__name__}")
         return type(value), value, str(value)
 
@@ -466,7 +466,7 @@ def call_owned(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, An
     stage = scope.stage
     lifted = tuple(stage.lift_nested(a) for a in args)
     named = {k: stage.lift_nested(v) for k, v in kwargs.items()}
-    if not holds_traced(lifted) and not holds_traced(named.values()):
+    if not contains_traced(lifted) and not contains_traced(named.values()):
         return call_unknown(scope, f, args, kwargs)
     source = stage.sources.source_of(f)
     if source is not None and source >= 0:

@@ -27,7 +27,7 @@ from ...numpy.random import (
 from ..control.backings import JOINS, array_of
 from ..iterators import Flat
 from ..kinds import is_tagged
-from ..objects import FREE_TYPES, Traced, foreign_in, holds_traced
+from ..objects import FREE_TYPES, Traced, contains_traced, foreign_in
 from .functions import call_function, call_unknown, call_with_foreign, name_of
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def call_ufunc(scope: Hooks, f: ufunc, args: tuple[Any, ...], kwargs: dict[str, 
     for out in outs:
         if out is not None and type(out) is Traced and stage.effects.before_write(out):
             return eager(scope, f, args, kwargs, out)
-    if holds_traced(args) or (kwargs and holds_traced(kwargs.values())):
+    if contains_traced(args) or (kwargs and contains_traced(kwargs.values())):
         return f(*args, **kwargs)
     return constants(scope, call_in_place(f, args, kwargs))
 
@@ -147,7 +147,7 @@ def call_surface(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, 
         return call_source(scope, row, args, kwargs)
     if row.writes and args and type(args[0]) is Traced and stage.effects.before_write(args[0]):
         return eager(scope, f, args, kwargs, args[0])
-    if not row.creates and not holds_traced(args) and not holds_traced(kwargs.values()):
+    if not row.creates and not contains_traced(args) and not contains_traced(kwargs.values()):
         made = call_in_place(f, args, kwargs)
         if is_dense(made):
             return constants(scope, made)
@@ -244,7 +244,7 @@ def call_ufunc_method(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[
         return as_array(scope, call_ufunc_method(scope, f, args, kwargs))
     if type(out) is Traced and stage.effects.before_write(out):
         return eager(scope, f, args, kwargs, out)
-    if holds_traced(args) or holds_traced(kwargs.values()):
+    if contains_traced(args) or contains_traced(kwargs.values()):
         return f(*args, **kwargs)
     return constants(scope, call_in_place(f, args, kwargs))
 

@@ -19,7 +19,7 @@ from ...base.region_outcome import DECIDED
 from ...base.signals import Replan
 from ...base.user_frame import OURS, locals_of
 from ..kinds import UNBOUND, lifted, strength
-from ..objects import Traced, holds_traced
+from ..objects import Traced, contains_traced
 from ..syntax.desugar import PREFIX
 from ..syntax.stage_calls import Site
 from .alias import Records
@@ -338,7 +338,7 @@ class Condition(Region):
         for name, value in now.items():
             if value is self.others.get(name, UNBOUND) or name.startswith(OURS):
                 continue
-            if name.startswith(PREFIX) and not holds_traced(value or ()):
+            if name.startswith(PREFIX) and not contains_traced(value or ()):
                 continue  # parts for a pattern, which are not read elsewhere
             self.fail(f"an operand of a condition binds {name}")
 

@@ -36,8 +36,8 @@ from ..objects import (
     UNBOUND_TEXT,
     MaybeUnbound,
     Traced,
+    contains_traced,
     defines,
-    holds_traced,
 )
 from ..syntax.jumps import VALUE
 
@@ -361,7 +361,7 @@ class TracedControl(PlainControl):
         found = operands.compared(self, relation, a, b)
         if found is not NotImplemented:
             return found
-        if type(a) is tuple and type(b) is tuple and holds_traced((a, b)):
+        if type(a) is tuple and type(b) is tuple and contains_traced((a, b)):
             found = tuples.compare_tuples(self.stage.tracer, self.compare, relation, a, b)
             return relation(a, b) if found is NotImplemented else found
         if relation in EQUALITIES and is_complex(a) and is_double(self.stage, b):
