@@ -48,9 +48,10 @@ cx_program_pay(CxProgram *p, int64_t began)
     p->spent += 1e-9 * (double)(ci_os_time_ns() - began);
     if (p->spent < p->rent)
         return;
-    PyObject *task = p->on_paid, *done = PyObject_CallNoArgs(task);
-    p->on_paid = NULL;
+    PyObject *task = p->on_paid;
+    p->on_paid = NULL; /* before the call, in which another thread may end a call of the program */
     p->rent = 0;
+    PyObject *done = PyObject_CallNoArgs(task);
     if (done == NULL)
         PyErr_WriteUnraisable(task);
     Py_XDECREF(done);
