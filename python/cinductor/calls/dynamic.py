@@ -183,6 +183,7 @@ class Profile:
         self.fixed: set[Place] = set()
         self.marks: dict[Place, Mark] = {}
         self.history: list[dict[Place, int]] = []
+        self.first: dict[Place, int] = {}  # the size or int that each place had when it was seen first
         self.is_loaded = False
         self.is_changed = False
 
@@ -190,7 +191,7 @@ class Profile:
         """A copy that records independently from here on."""
         other = Profile()
         other.dynamic, other.fixed, other.marks = set(self.dynamic), set(self.fixed), {**self.marks}
-        other.history, other.is_loaded = list(self.history), self.is_loaded
+        other.history, other.first, other.is_loaded = list(self.history), {**self.first}, self.is_loaded
         return other
 
     def begin(self) -> dict[Place, int]:
@@ -199,12 +200,15 @@ class Profile:
         self.history = [*self.history[1 - KEPT_CAPTURES :], record]
         return record
 
+    def add(self, sizes: dict[Place, int]) -> None:
+        """Record the sizes of a program that an earlier process has saved."""
+        self.history.append(sizes)
+        self.first = sizes | self.first
+
     def observe(self, record: dict[Place, int], place: Place, size: int) -> None:
         """Record a size of this capture."""
         record[place] = size
-        if place in self.dynamic:
-            return
-        if any(before.get(place, size) != size for before in self.history if before is not record):
+        if self.first.setdefault(place, size) != size and place not in self.dynamic:
             self.dynamic.add(place)
             self.is_changed = True
 

@@ -30,6 +30,8 @@ from .dynamic import Profile, any_unbacked, profile_path
 from .economy import Economy, waits
 from .turn import Turn
 
+ABOUT_BUILT = (*RACED, "graphs")  # options that NumPy cannot do anything about
+
 
 class Capturing(_local):
     """For each thread: the captures in progress, nested, and what captures have taken since the outermost one of each job began."""
@@ -168,7 +170,7 @@ class Job:
 
     def option(self, name: str) -> Any:
         """One option in force."""
-        return self.asked.get(name, getattr(config, name))
+        return self.asked[name] if name in self.asked else getattr(config, name)
 
     @property
     def dynamic(self) -> bool | None:
@@ -214,7 +216,10 @@ class Job:
             return f"backend {settings['backend']!r} was requested"
         if settings["fullgraph"] or settings["backend"] == "interp":
             return "fullgraph=True was requested" if settings["fullgraph"] else "backend 'interp' builds nothing"
-        return next((f"option {name} is about programs that are built" for name in (*RACED, "graphs") if self.option(name)), None)
+        for name in ABOUT_BUILT:
+            if self.option(name):
+                return f"option {name} is about programs that are built"
+        return None
 
     @property
     def pays(self) -> bool:

@@ -163,17 +163,11 @@ def save(job: Any, bound: tuple[Any, ...], specialization: Any, stage: Any) -> N
         return
     if len(text) > MAX_TEXT:
         return
-    put = functools.partial(put_first, job, key, specialization, text)
-    if is_replaced:
-        job.economy.after_replacement(specialization.program, put)
-    else:
-        put()
-
-
-def put_first(job: Any, key: str, specialization: Any, text: str) -> None:
-    """Write a call as the latest of its function."""
     if job.pays:
-        job.economy.notes_of(job).note(specialization, text)
+        notes = job.economy.notes_of(job)
+        notes.note(specialization, text)
+        if is_replaced:  # a process that reads the call does not wait for a compiler, however this one ends
+            notes.write(job)
     kept = [one for one in (_core.read_call(key) or "").split(BETWEEN) if one not in ("", text)]
     write(key, BETWEEN.join([text, *kept[: MAX_CALLS - 1]]))
 
@@ -189,17 +183,19 @@ def recall(job: Any, compiled: Any, bound: tuple[Any, ...], is_first: bool = Tru
     looked up before the first capture, whose result is saved under the same key.
     """
     key = job.saved_under = key_of(job, bound)
+    notes = job.economy.notes
     for text in () if key is None or not is_first else calls_under(key):
         if text in job.recalled:  # its guards held once and then failed, so it is captured
             continue
         try:
             found = CallReader(job.fn, bound, text)
-            specialization = made_again(job, found, bound)
+            owed = None if notes is None else notes.owed_by(text)
+            specialization = made_again(job, found, bound, owed)
         except (NotSaved, *UNREADABLE, _core.Error):
             continue  # capture reports the problem
         if specialization is None or (job.was_plain and specialization.is_inexact):
             continue
-        job.profile.history.append({(name, axis): size for name, axis, size in found.sizes})
+        job.profile.add({(name, axis): size for name, axis, size in found.sizes})
         job.recalled.add(text)
         job.keep(compiled, specialization, bound)
         if job.pays:
@@ -208,8 +204,10 @@ def recall(job: Any, compiled: Any, bound: tuple[Any, ...], is_first: bool = Tru
     return False
 
 
-def made_again(job: Any, found: CallReader, bound: tuple[Any, ...]) -> Any:
-    """Rebuild the specialisation of a saved call; None if its guards fail for these arguments."""
+def made_again(job: Any, found: CallReader, bound: tuple[Any, ...], owed: float | None = None) -> Any:
+    """Rebuild the specialisation of a saved call; None if its guards fail for these arguments. owed: seconds of runs on stencils before its
+    kernels are built; None: they are in the cache.
+    """
     tracer = _core.Tracer(
         job.name,
         options=job.options(),
@@ -219,6 +217,8 @@ def made_again(job: Any, found: CallReader, bound: tuple[Any, ...]) -> Any:
         key=job.key,
         keep=job.segments,
     )
+    if owed is not None:
+        tracer.on_build = functools.partial(job.economy.before_recall, job, owed)
     for symbol in found.symbols:
         tracer.symbol(*symbol)
     for call in found.calls:
