@@ -966,6 +966,8 @@ if has_stencils:  # nothing waits for a compiler: a kernel of stencils runs on u
         compiled(x)
         account = compiled.accounts()[0]
         account.spent = account.due
+    else:  # of a kind that was not saved
+        compiled(x.astype("f4"))
     compiled(x)
     (specialization,) = compiled.specializations
     assert compiled._cinductor_job.captures == (sys.argv[1] == "first")

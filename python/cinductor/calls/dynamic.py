@@ -171,6 +171,24 @@ def range_text(m: Mark) -> str:
     return f"the marked range [{m.low}, {'inf)' if m.high is None else f'{m.high}]'}"
 
 
+def kind_text(value: Any, has_sizes: bool = True, depth: int = 0) -> str:
+    """The kind of a value, or of a call with these arguments, as text: types and, unless has_sizes is false, the powers of two of sizes and
+    ints. The first items of a container stand for the others, which may change from call to call. It runs no code of the user's.
+    """
+    cls = type(value)
+    if cls is np.ndarray:
+        return f"{value.dtype.str}{[*map(int.bit_length, value.shape)] if has_sizes else value.ndim}"
+    if cls is int or cls is str:
+        return f"{cls.__name__}{(value if cls is int else len(value)).bit_length() if has_sizes else ''}"
+    if cls in (bool, type(None)):
+        return repr(value)
+    if cls in (tuple, list, dict) and depth <= DEEPEST:
+        items = islice(value.items() if cls is dict else value, MAX_ITEMS)
+        many = len(value).bit_length() if has_sizes else ""
+        return f"{cls.__name__}{many}({' '.join([kind_text(v, has_sizes, depth + 1) for v in items])})"
+    return ascii(type.__repr__(cls))
+
+
 class Profile:
     r"""The sizes and ints of one function's calls that captures have seen, and the economy.
 

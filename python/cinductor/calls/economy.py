@@ -49,6 +49,7 @@ SESSION = "cinductor.capture.session"  # the module that captures import
 # It and modules that it imports, in an order in which each takes a part of the time: between them an import can end with the process.
 IMPORTED = ("cinductor.capture.syntax.rewrite", "cinductor.capture.call_state", "cinductor.capture.calls.calls", "cinductor.capture.calls.builtins", SESSION)
 IMPORTING = "NumPy runs the calls while cinductor's modules for capture are imported"
+SAVED = "saved"
 INEXACT = "the original function has run such calls, and a program of it would give other bits; mode='now' compiles it"
 
 
@@ -106,9 +107,9 @@ class Economy:
             account.due = RENT * account.price if is_whole else max(self.price, RENT * unbuilt)
             account.why = None if is_whole else waits(account, "another capture")
 
-    def wants_capture(self, job: Any, account: Any, bound: tuple[Any, ...]) -> bool:
-        """True if this call is captured. C asks in the first call of a kind, when a capture has been paid for, and for
-        sizes that are larger than before or among the first that differ.
+    def wants_capture(self, job: Any, account: Any, bound: tuple[Any, ...]) -> bool | str:
+        """True if this call is captured, SAVED if only a saved call is looked up for it. C asks in the first call of a kind, when a capture
+        has been paid for, and for sizes that are larger than before or among the first that differ.
         """
         if self.broken is not None:
             account.due, account.why = math.inf, job.warn_of_build(self.broken)
@@ -132,8 +133,7 @@ class Economy:
             self.wishes += 1
             self.unpaid_since = self.clock()
             return True
-        if account.program is not None or (is_first and job.has_saved and not job.captures):
-            self.unpaid_since = self.clock() if account.spent < budget.CAPTURE else None
+        if account.program is not None:
             return True
         due = max(account.due, self.price) if is_new or account.due else 0.0  # other kinds' captures may have failed since
         if account.spent >= due or self.is_long(job, bound):
@@ -141,11 +141,11 @@ class Economy:
         if account.due != due:
             account.due = due
             account.why = waits(account, "a capture" if is_new else "another capture")
-        return False
+        return SAVED if is_first and job.may_be_saved(bound) else False
 
     def opens(self, job: Any, account: Any, bound: tuple[Any, ...]) -> bool:
-        """True if NumPy runs a call that wants a capture, because the modules that capture are imported in the background. Saved calls need none."""
-        if not opening.is_needed or (job.has_saved and not job.captures) or not has_another_processor() or self.is_long(job, bound):
+        """True if NumPy runs a call that wants a capture, because the modules that capture are imported in the background."""
+        if not opening.is_needed or not has_another_processor() or self.is_long(job, bound):
             return False
         if self.unpaid_since is not None:
             self.wishes -= 1

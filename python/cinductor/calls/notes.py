@@ -11,14 +11,11 @@ Notes are read in a function's first call, and written when the process ends.
 
 from __future__ import annotations
 
-from itertools import islice
 from typing import Any
-
-import numpy as np
 
 from .. import _core
 from . import saved
-from .dynamic import DEEPEST, MAX_ITEMS
+from .dynamic import kind_text
 
 LEAST = 3e-3  # seconds in NumPy about which a later process is told: loading a program takes as long
 FADED = 0.5  # of what earlier processes have spent
@@ -60,7 +57,7 @@ class EconomyNotes:
         """Begin a new account with the seconds that earlier processes have spent."""
         if len(self.accounts) >= MOST:
             return
-        kind = " ".join([text_of(v, 0) for v in bound])
+        kind = kind_text(bound)
         self.accounts.append((kind, account))
         if self.spent:
             account.spent = self.spent.get(digest_of(kind), 0.0)
@@ -109,23 +106,6 @@ def key_of(job: Any) -> str | None:
     """The key of a function's notes, which is that of its saved calls in another order; None: nothing is read or written."""
     key: str | None = job.first_key
     return None if key is None else key[::-1]
-
-
-def text_of(value: Any, depth: int) -> str:
-    """The part of a kind of calls that describes one argument. The first items of a container stand for the others, which may change from
-    call to call. It runs no code of the user's.
-    """
-    cls = type(value)
-    if cls is np.ndarray:
-        return f"{value.dtype.str}{[*map(int.bit_length, value.shape)]}"
-    if cls is int or cls is str:
-        return f"{cls.__name__}{(value if cls is int else len(value)).bit_length()}"
-    if cls in (bool, type(None)):
-        return repr(value)
-    if cls in (tuple, list, dict) and depth < DEEPEST:
-        items = value.items() if cls is dict else value
-        return f"{cls.__name__}{len(value).bit_length()}({' '.join([text_of(v, depth + 1) for v in islice(items, MAX_ITEMS)])})"
-    return type.__repr__(cls)
 
 
 def digest_of(text: str) -> str:

@@ -9,8 +9,8 @@ guard, as in every call, and compiles the graph, whose kernels are in the cache.
 such name (one of a user's class, an array that never changes) is not saved. Only lines of text are read: none is
 evaluated or unpickled.
 
-A file of the cache has the latest calls of one function under the same settings. Its name is a digest of
-everything that a capture depends on besides the arguments (`key_of`).
+A file of the cache has the latest calls of one function under the same settings, each after the kind of call that it was captured
+for. Its name is a digest of everything that a capture depends on besides the arguments (`key_of`).
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from ..base.user_frame import PACKAGE
 from ..diagnosis import events
 from ..extensions import HEURISTICS
 from . import dynamic
+from .dynamic import kind_text
 from .saved_text import UNREADABLE, CallReader, CallWriter, NotSaved, digest_of
 
 Traced = _core.Traced
@@ -163,29 +164,29 @@ def save(job: Any, bound: tuple[Any, ...], specialization: Any, stage: Any) -> N
         return
     if len(text) > MAX_TEXT:
         return
-    if job.pays:
-        notes = job.economy.notes_of(job)
+    notes = job.economy.notes
+    if notes is not None:
         notes.note(specialization, text)
         if is_replaced:  # a process that reads the call does not wait for a compiler, however this one ends
             notes.write(job)
-    kept = [one for one in (_core.read_call(key) or "").split(BETWEEN) if one not in ("", text)]
-    write(key, BETWEEN.join([text, *kept[: MAX_CALLS - 1]]))
+    job.recalled.add(text)
+    calls = [(kind_text(bound, False), text), *((kind, one) for kind, one in calls_under(key) if one != text)]
+    write(key, BETWEEN.join(f"{kind}\n{one}" for kind, one in calls[:MAX_CALLS]))
 
 
-def calls_under(key: str) -> list[str]:
-    """The saved calls, the latest first."""
-    text = _core.read_call(key)
-    return [] if text is None else text.split(BETWEEN)
+def calls_under(key: str | None) -> list[tuple[str, str]]:
+    """The saved calls, the latest first: the kind of call, and the text."""
+    parts = [one.partition("\n") for one in ((key and _core.read_call(key)) or "").split(BETWEEN)]
+    return [(kind, text) for kind, _, text in parts if text]
 
 
-def recall(job: Any, compiled: Any, bound: tuple[Any, ...], is_first: bool = True) -> bool:
-    """True if a saved call matches this one; the function then has its specialisation. is_first: calls are only
-    looked up before the first capture, whose result is saved under the same key.
-    """
+def recall(job: Any, compiled: Any, bound: tuple[Any, ...]) -> bool:
+    """True if a saved call matches this one; the function then has its specialisation."""
     key = job.saved_under = key_of(job, bound)
-    notes = job.economy.notes
-    for text in () if key is None or not is_first else calls_under(key):
-        if text in job.recalled:  # its guards held once and then failed, so it is captured
+    notes, calls = job.economy.notes, calls_under(key)
+    kind = kind_text(bound, False) if calls else ""
+    for saved_kind, text in calls:
+        if saved_kind != kind or text in job.recalled:  # of this process, or its guards held once and then failed
             continue
         try:
             found = CallReader(job.fn, bound, text)
