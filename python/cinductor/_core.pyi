@@ -14,7 +14,7 @@ import ast
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextvars import ContextVar
 from types import CodeType, FrameType
-from typing import Any, TypeVar, final
+from typing import Any, TypeGuard, TypeVar, final, overload
 
 import numpy as np
 
@@ -225,6 +225,16 @@ class Traced:
         """Return the real value as an int. See `__index__`."""
     def __float__(self) -> float:
         """Break, and return the real value as a float."""
+    def __le__(self, other: Any, /) -> Any: ...
+    def __ge__(self, other: Any, /) -> Any: ...
+    def __add__(self, other: Any, /) -> Any: ...
+    def __radd__(self, other: Any, /) -> Any: ...
+    def __sub__(self, other: Any, /) -> Any: ...
+    def __rsub__(self, other: Any, /) -> Any: ...
+    def __mul__(self, other: Any, /) -> Any: ...
+    def __rmul__(self, other: Any, /) -> Any: ...
+    def __mod__(self, other: Any, /) -> Any: ...
+    def __floordiv__(self, other: Any, /) -> Any: ...
     def __lt__(self, other: Any, /) -> Any:
         """Compare elements as NumPy does, or sizes."""
     def __gt__(self, other: Any, /) -> Any:
@@ -1630,7 +1640,10 @@ def cache_clear() -> int:
 def ufuncs() -> list[np.ufunc]:
     """Return the ufuncs that are operations of graphs."""
 
-def is_a(value: Any, classes: Any, /) -> bool:
+@overload
+def is_a(value: object, classes: type[_Value], /) -> TypeGuard[_Value]: ...
+@overload
+def is_a(value: object, classes: Any, /) -> bool:
     """Return isinstance(value, classes) by the object's own class, without reading `__class__`.
 
     Reading it may run user code. A Traced value has the class of the value that it stands for.

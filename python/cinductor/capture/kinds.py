@@ -5,7 +5,7 @@ object, which only equals itself.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -21,6 +21,7 @@ PYTHON_DTYPES = {bool: "?", int: "i8", float: "f8", complex: "c16"}
 INT64 = 1 << 63
 LARGE_SIZE = 1 << 48  # sizes are smaller, and larger int arguments are no sizes
 EXACT_INTS = {"f": 1 << 24, "d": 1 << 53}  # smaller ints are exact, by the float's dtype
+Size = int | Traced
 UINT64 = np.dtype(np.uint64)  # of Python ints that exceed int64 and are not negative
 
 
@@ -44,7 +45,7 @@ def is_same(a: Any, b: Any) -> bool:
     return False
 
 
-def is_array(value: Any) -> bool:
+def is_array(value: Any) -> TypeGuard[Traced]:
     return type(value) is Traced and value.kind == "array"
 
 
@@ -76,7 +77,7 @@ def is_bool(value: Any) -> bool:
     return type(value) is bool
 
 
-def is_number(value: Any) -> bool:
+def is_number(value: Any) -> TypeGuard[float]:
     """True for a constant that the graph can have."""
     if type(value) in NUMBERS:
         return type(value) is not int or -INT64 <= value < 2 * INT64

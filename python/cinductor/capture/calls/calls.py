@@ -301,7 +301,7 @@ def call_method(
         grown.materialise("a list grows after a loop")
     elif grown is not None and (made := grown.method(scope, name, args, kwargs)) is not MISSING:
         return made
-    if args and is_open_key(scope.stage, owner, args[0]) and name in ("get", "setdefault", "add", "__contains__"):
+    if args and is_open_key(scope, owner, args[0]) and name in ("get", "setdefault", "add", "__contains__"):
         want_mapping(scope, owner, args[0], *(args[1:] if name == "setdefault" else ()))
         if not owner and name == "get" and len(args) == 2:
             return args[1]

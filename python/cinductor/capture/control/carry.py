@@ -178,12 +178,12 @@ class Carried(LoopState):
         pairs = list(zip(leaves(self.entry[name]), self.types_of[name], strict=True))
         return [(leaf, at_entry(leaf, kind)) for leaf, kind in pairs] if self.is_weak else pairs
 
-    def count(self, param: object) -> Number:
+    def count(self, param: Traced) -> Number:
         """The counter of iterations."""
         tracer = self.tracer
         return Number(param, lambda: tracer.lift(0, "i8"), lambda: tracer.apply("add", param, 1))
 
-    def watch_flag(self, param: object) -> Number:
+    def watch_flag(self, param: Traced) -> Number:
         """Carry the flag that ends the loop."""
 
         def end() -> Any:

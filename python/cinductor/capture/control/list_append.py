@@ -20,7 +20,7 @@ from ...base.signals import Replan
 from ...base.user_frame import OURS
 from ...numpy.surface import small_ints
 from ..iterators import MAX_READ
-from ..kinds import ATOMS, is_number, is_one, is_same, is_tagged, leaves, rebuilt
+from ..kinds import ATOMS, Hooks, Size, is_number, is_one, is_same, is_tagged, leaves, rebuilt
 from ..made_lists import listed
 from ..objects import Traced
 from .alias import PeelFirstIteration
@@ -48,7 +48,7 @@ class Maybe:
 
     __slots__ = ("value", "flag", "truths")
 
-    def __init__(self, value: Any, flag: Any, truths: list[bool]) -> None:
+    def __init__(self, value: object, flag: object, truths: list[bool]) -> None:
         self.value, self.flag, self.truths = value, flag, truths
 
 
@@ -59,13 +59,15 @@ class Item(Phi):
 
     __slots__ = ("value", "inner", "flag", "truths", "columns", "holders", "count")
 
-    def __init__(self, appended: Any, rows: Any = None) -> None:
-        self.flag = self.truths = self.inner = None
+    def __init__(self, appended: object, rows: Traced | None = None) -> None:
+        self.flag: Any = None
+        self.truths: list[bool] | None = None
+        self.inner: Any = None
         if type(appended) is Maybe:
-            appended, self.flag, self.truths = appended.value, appended.flag, appended.truths
+            self.flag, self.truths, appended = appended.flag, appended.truths, appended.value
         if rows is not None:
             self.inner = appended
-        self.value = appended if rows is None else rows
+        self.value: Any = appended if rows is None else rows
         self.columns: list[Column] = []
         self.holders: list[Any] = []
         self.count: Any = None  # number of rows, which includes a placeholder for an item that is not appended
@@ -119,7 +121,7 @@ class SizedList(ListBuffer):
 
     is_sized = True
 
-    def __init__(self, scope: Any, container: Any, like: Any, columns: Any, count: Any, name: str, last: Any) -> None:
+    def __init__(self, scope: Hooks, container: list[Any], like: object, columns: list[Column], count: Size, name: str, last: Traced | None) -> None:
         super().__init__(scope, container, like, columns, count)
         self.name, self.last = name, None if last is None else (last, last.version)
 
@@ -211,7 +213,7 @@ class AppendedItems(Columns):
     def open(self) -> None:
         """The list at the head of an iteration."""
         self.state.refill(self.container, [*self.before, UNKNOWN])
-        self.state.grow(self)
+        self.state.grow(self.container, self)
 
     # --- lists whose length is a number of iterations ---
 

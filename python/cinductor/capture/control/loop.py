@@ -19,8 +19,9 @@ from typing import Any
 from ...base.class_lookup import is_a
 from ...base.signals import Signal
 from ..iterators import END, UNKNOWN, Items
-from ..kinds import is_same
+from ..kinds import Hooks, Size, is_same
 from ..objects import Traced
+from ..syntax.stage_calls import Site
 from . import carried_types
 from .alias import PeelFirstIteration, Unlike
 from .carry import Carried
@@ -45,7 +46,7 @@ class Loop(LoopRegion):
     """A for over numbered items, or (items None) a while, which has none."""
 
     def __init__(
-        self, scope: Any, site: Any, items: Items | None, phase: str, iterator: Items | None = None
+        self, scope: Hooks, site: Site, items: Items | None, phase: str, iterator: Items | None = None
     ) -> None:
         super().__init__(scope, site)
         self.iterator = iterator  # the iterator of the items, if other code may have it
@@ -132,11 +133,11 @@ class Loop(LoopRegion):
         iterator.check()
         return self.items.length if iterator.position is END else iterator.position - self.gone
 
-    def move(self, position: Any) -> None:
+    def move(self, position: Size | str) -> None:
         """Set the position of the iterator that supplies the items."""
         if self.iterator is not None:
-            is_place = type(position) is str or is_same(self.gone, 0)
-            self.iterator.move(position if is_place else self.gone + position)
+            is_moved = type(position) is not str and not is_same(self.gone, 0)
+            self.iterator.move(self.gone + position if is_moved else position)  # type: ignore[operator]
 
     def ends(self) -> bool:
         """True if there is no further iteration."""
@@ -148,7 +149,7 @@ class Loop(LoopRegion):
             return False
         length = self.items.length
         if self.phase == PEEL and type(length) is Traced:
-            if not self.makes_iteration(length - self.position):  # type: ignore[operator]
+            if not self.makes_iteration(length - self.position):
                 self.fail("whether the loop runs an iteration is known only when the program runs")
             return False
         return self.position >= int(length)
@@ -236,7 +237,7 @@ class Loop(LoopRegion):
             grown.make_real()
         return self.values(names if heads is None else heads)
 
-    def __exit__(self, kind: Any, error: Any, traceback: object) -> bool:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException, traceback: object) -> bool:
         if kind is None:
             return False
         if kind is Ended and error.args[0] is self:

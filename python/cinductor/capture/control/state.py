@@ -153,9 +153,9 @@ class State:
         if "records" in tables:
             self.tracer.forbids_breaks = any_shared(self.records)
 
-    def grow(self, grown: Any) -> None:
+    def grow(self, container: object, grown: object) -> None:
         """Record that a list is columns, or a buffer."""
-        self.put(lists={**self.lists, id(grown.container): grown})
+        self.put(lists={**self.lists, id(container): grown})
 
     def put_lists_back(self, before: dict[int, Any]) -> None:
         """Restore the columns of an earlier time. A list that was read since stays an ordinary one."""

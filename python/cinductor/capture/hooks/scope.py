@@ -281,7 +281,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
         grown = self.stage.state.lists.get(id(members))
         if grown is not None and (found := grown.contains(self, value)) is not MISSING:
             return found
-        if is_open_key(self.stage, members, value):
+        if is_open_key(self, members, value):
             want_mapping(self, members, value)
             if not members:
                 return False

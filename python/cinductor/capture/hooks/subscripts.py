@@ -139,7 +139,7 @@ class Subscripts(Hooks):
         """Restart the enclosing loop or branch with the list as columns, if data decide which item is read or stored."""
         if type(value) is list and is_place(self, key) and self.stage.tracer.in_region:
             self._want_buffer(value)
-            list_columns.want_table(self.stage, value)
+            list_columns.want_table(self, value)
 
     def _want_buffer(self, value: list[Any]) -> None:
         """If the call has made a list of numbers, restart the enclosing loop or branch with the list as columns."""
@@ -162,7 +162,7 @@ class Subscripts(Hooks):
             grown = stage.state.lists.get(id(value))
             if grown is not None:
                 return grown.item(key)
-            if is_open_key(stage, value, key):
+            if is_open_key(self, value, key):
                 want_mapping(self, value, key)
             source = stage.sources.source_of(value)
             if source != OPAQUE and not is_a(value, dict) and is_place(self, key):
@@ -195,7 +195,7 @@ class Subscripts(Hooks):
         if is_a(value, type) and not has_hooks(cls):
             made = stage.sources.class_attr(value, "__class_getitem__")
             is_users = is_a(made, classmethod) and not is_standard(value)
-            return self.call(self.attr(value, "__class_getitem__"), key) if is_users else value[key]
+            return self.call(self.attr(value, "__class_getitem__"), key) if is_users else value[key]  # type: ignore[index]
         if cls.__name__ in INDEX_TRICKS and is_numpys(module_of(cls)) and is_constant_key(key):
             return constants(self, value[key])
         method = self.stage.sources.class_attr(cls, "__getitem__")
@@ -305,7 +305,7 @@ class Subscripts(Hooks):
             stage.sources.note_opaque(value)
         source = stage.sources.source_of(value)
         self._want_columns(value, key)
-        if is_open_key(stage, value, key):
+        if is_open_key(self, value, key):
             want_mapping(self, value, key, item)
         method = self.stage.sources.class_attr(cls, "__setitem__")
         if source is None and cls in ROWS:
