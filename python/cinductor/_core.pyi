@@ -2222,10 +2222,10 @@ class Method:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the handler of the method, or break and let NumPy compute it."""
 
-    def fold(self, args: tuple[Any, ...], kwargs: dict[str, Any], /) -> Any:
-        """Call a method that NumPy defines by `reduce` or `accumulate` of a ufunc, with at most an axis and keepdims.
+    def fold(self, ufunc: np.ufunc, how: str, args: tuple[Any, ...], kwargs: dict[str, Any], /) -> Any:
+        """Call a method that NumPy defines by `reduce` or `accumulate` of the ufunc, with at most an axis and keepdims.
 
-        NotImplemented for another method or other arguments, and if the handler decides what the call raises.
+        NotImplemented for other arguments, and if the handler decides what the call raises.
         """
 
 def device_synchronize(device: str, /) -> None:

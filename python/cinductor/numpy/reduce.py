@@ -13,6 +13,7 @@ from .surface import (
     as_result,
     cast,
     fold,
+    folds,
     function,
     into,
     method,
@@ -91,10 +92,12 @@ for _names, _ufunc, _dtype_too in (
     _handler = reduction(_ufunc, _dtype_too)
     function(*(getattr(np, n) for n in _names))(_handler)
     method(_names[0])(_handler)
+    folds[_names[0]] = _ufunc, "reduce"
 for _name, _ufunc in (("any", np.logical_or), ("all", np.logical_and)):
     _handler = truth(_ufunc)
     function(getattr(np, _name))(_handler)
     method(_name)(_handler)
+    folds[_name] = _ufunc, "reduce"
 
 
 def count_items(x: Any, axis: Any) -> int:
@@ -283,6 +286,7 @@ for _names, _ufunc in (("cumsum", np.add), ("cumprod", np.multiply)):
     _handler = running(_ufunc)
     function(getattr(np, _names))(_handler)
     method(_names)(_handler)
+    folds[_names] = _ufunc, "accumulate"
 
 
 def running_with_initial(ufunc: Any) -> Any:

@@ -22,7 +22,7 @@ from ...base.class_lookup import is_a, module_of
 from ...extensions import UserOperation
 from ...numpy.python_random import PYTHON_DRAWS
 from ...numpy.random import GLOBAL, LEGACY, Draw, is_global_state, is_python_generator
-from ...numpy.surface import NotCaptured
+from ...numpy.surface import NotCaptured, folds
 from .. import identity
 from ..containers import ROWS, UNKNOWN, MethodEffect, methods_of, only_reads
 from ..control.mappings import is_open_key, want_mapping
@@ -161,9 +161,9 @@ def dispatch(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
         return functions.call_lowered(scope, f, other, args, kwargs)
     if cls is ufunc:
         return call_ufunc(scope, f, args, kwargs)
-    if cls is Method:
+    if cls is Method and (row := folds.get(f.__name__)) is not None:
         try:
-            if (made := f.fold(args, kwargs)) is not NotImplemented:
+            if (made := f.fold(*row, args, kwargs)) is not NotImplemented:
                 return made
         except NotCaptured:
             pass  # the handler says what happens

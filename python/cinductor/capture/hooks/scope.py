@@ -485,17 +485,22 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
 
 # Functions of Python, by id, that are captured from source for a list that is stored as columns.
 SOURCES = {id(f): source for f, source in list_sources.FUNCTIONS.items()}
-# Operations of rewritten code, except those that inspect the calling frame or have no result.
-BAILING = """
-    name free local use as_text operand read_operand repeat modulo inverted members contains test augment context mapping iter each made
-    star key iter_unpacked unpack attr item call call_method late_text printed slice import_module import_name lt le gt ge eq ne bound for_
-    while_ if_ bool_begin then not_ truth is_bool is_one holds parts attr_slot item_slot
-    _get_global _set_global _del_global _get_free _set_free _del_free
-    _get_attr _set_attr _del_attr _get_item _set_item _del_item
-""".split()
-METHODS = {name: getattr(Scope, name) for name in BAILING}
-for name, method in METHODS.items():
-    setattr(Scope, name, with_bailout(method))
+# Operations of rewritten code, except those that inspect the calling frame or have no result, by kind (`with_bailout`).
+BAILING = {
+    "quiet": "name free local bound use as_text operand read_operand inverted made key is_bool is_one attr_slot item_slot",
+    "lazy": "iter star iter_unpacked unpack for_",
+    "": """
+        repeat modulo members contains test augment context mapping each attr item call call_method late_text printed slice import_module
+        import_name lt le gt ge eq ne while_ if_ bool_begin then not_ truth holds parts
+        _get_global _set_global _del_global _get_free _set_free _del_free
+        _get_attr _set_attr _del_attr _get_item _set_item _del_item
+    """,
+}
+METHODS: dict[str, Any] = {}
+for kind, names in BAILING.items():
+    for name in names.split():
+        METHODS[name] = getattr(Scope, name)
+        setattr(Scope, name, with_bailout(METHODS[name], kind))
 
 
 # --- functions made in a captured call that outlive it ---

@@ -52,10 +52,6 @@ class Site(NamedTuple):
 
 
 LOCAL, CELL, FREE, GLOBAL = "local", "cell", "free", "global"
-# Methods of the stage that evaluate nothing of the user's: none makes Python run the rest of the call.
-QUIET = frozenset(
-    "name free local bound operand read_operand use as_text inverted key is_bool is_one item_slot attr_slot global_slot free_slot made born".split()
-)
 
 
 class Asking(Transformer):
