@@ -61,6 +61,7 @@ class Carried(LoopState):
         self.first_ends: dict[str, Any] = {}
         self.is_weak = self.was_weak = False  # this run has Python's numbers where iterations make NumPy's
         self.is_endless = False  # it only ends by its flag
+        self.expected: set[int] = set()  # of `written`, those that no run has written to yet
         self.appends: dict[int, AppendedItems] = {}
         self.trips = Trips()
         self.runs, self.most_runs = 0, WAYS
@@ -77,10 +78,11 @@ class Carried(LoopState):
             value = self.entry.get(name, UNBOUND)
             if value is UNBOUND or not is_int(value):
                 self.types.recall(name, value)
-        for name in self.loop.plan.written:
-            value = self.entry.get(name, self.loop.others.get(name))
-            if type(value) is Traced and value.kind == "array":
-                self.add_written(value.whole)
+        known = self.loop.plan.written
+        values = [self.entry.get(n, self.loop.others.get(n)) for n in (self.loop.site.stored if known is None else known)]
+        for array in sorted([value.whole for value in values if is_array(value)], key=lambda array: array.storage):
+            self.add_written(array)
+        self.expected = {*self.written} if known is None else set()
 
     def remember(self) -> None:
         """Record the state for the next capture, in another run of an enclosing loop."""
@@ -288,10 +290,14 @@ class Carried(LoopState):
             and (self.head[name] is not UNBOUND or is_undefined(name, names.get(name)))
             and not is_same(names.get(name, UNBOUND), self.head[name])
         }
-        written = self.snapshot.graph.written()
+        unwritten = {storage for storage in self.expected if self.written[storage].version == self.bound[storage]}
+        for storage in unwritten:
+            del self.written[storage]
+        self.expected = set()
+        written = [handle for handle in self.snapshot.graph.written() if handle.storage not in unwritten]
         if changed and (self.rotates(changed, written) or self.alternates(changed)):
             return False
-        is_wider = self.grows
+        is_wider = self.grows or bool(unwritten)
         for handle in written:
             is_wider |= self.add_written(handle)
         for name, value in changed.items():

@@ -6,6 +6,7 @@ of their own: `carried_types`, `flow` (which arrays a value may be), `appended` 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ..iterators import Items
@@ -33,7 +34,7 @@ class LoopPlan:
 
     def __init__(self) -> None:
         self.names: list[str] = []  # carried from iteration to iteration; a list, because the order of a set differs between processes
-        self.written: list[str] = []  # names of written arrays
+        self.written: Sequence[str] | None = None  # names of written arrays; None: not known yet
         self.peel = 0  # iterations before the region
         self.plain: str | None = None  # the reason why it is not captured
 

@@ -45,6 +45,7 @@ class Site(NamedTuple):
     arms: int = 0  # if: the number of its tests
     raising: tuple[tuple[int, str], ...] = ()  # if: steps that end by raising, and the exception
     returned: frozenset[str] = frozenset()  # names that are never read before the function returns
+    stored: tuple[str, ...] = ()  # loops: those of which it changes items, or that it changes in place
     gathers: frozenset[str] = frozenset()  # lists that are filled, then passed to calls
     results: frozenset[str] = frozenset()  # and those that the user's function then returns
     maybe_unbound: frozenset[str] = frozenset()  # names that need a check where they are read
