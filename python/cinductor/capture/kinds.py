@@ -144,7 +144,7 @@ def rebuilt(like: Any, items: Iterator[Any]) -> Any:
 
 def have_same_structure(a: Any, b: Any) -> bool:
     """True for nested tuples of equal classes and lengths."""
-    if is_record(type(a)) or is_record(type(b)):
+    if not SINGLE.issuperset((type(a), type(b))) and (is_record(type(a)) or is_record(type(b))):
         same = type(a) is type(b) and len(a) == len(b)
         return same and all(map(have_same_structure, a, b))
     return True

@@ -33,7 +33,6 @@ from ..kinds import (
     UINT64,
     Size,
     are_ints,
-    classes_of,
     is_array,
     is_number,
     is_same,
@@ -111,23 +110,21 @@ def join(tracer: _core.Tracer, a: object, b: object, head: Head | None = None, n
         if len(kinds) == 1 and type(a) is Traced and type(b) is Traced:
             return join_arrays(tracer, a, b, head, nodes or (a, b))
         return Reason(OTHER)
-    classes = {*kinds, *classes_of(a), *classes_of(b)}
-    if known is not None and known.weak is not None:
-        classes.add(("python", known.weak))
+    tagged = [number for number in (a, b) if is_tagged(number)] + ([] if known is None or known.weak is None else [known])
+    classes = kinds | {("python", number.weak) for number in tagged}
     if len(classes) == 1:
         is_known = all(type(v) is Traced or is_number(v) for v in (a, b))
         return Joined(*kinds.pop()) if is_known else Reason(LARGE)
     if all(map(are_ints, classes, classes)):
         is_unsigned = all(tracer.may_check() if type(v) is Traced else is_number(v) and v >= 0 for v in (a, b))
         return Joined("python", UINT64) if is_unsigned else Reason(OTHER)
-    is_either = is_tagged(a) or is_tagged(b) or (known is not None and known.weak is not None)
-    if head is not None and not is_either:
+    if head is not None and not tagged:
         dtypes = {dtype for kind, dtype in kinds if kind == "scalar"}
         if len(dtypes) == 1 and kind_of(b)[0] == "scalar" and can_become_strong(tracer, a, *dtypes):  # type: ignore[index]
             return Joined("scalar", *dtypes)
     joined = of_classes(classes)
     can = joined is not None and all(can_lift(tracer, v, joined) for v in (a, b))
-    if can and head is not None and not (is_either or head.tags):
+    if can and head is not None and not (tagged or head.tags):
         return Reason(OTHER, True)
     return joined if can else Reason(OTHER)  # type: ignore[return-value]
 

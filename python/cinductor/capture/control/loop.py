@@ -99,7 +99,7 @@ class Loop(LoopRegion):
             self.phase = REGION if self.goes_on else DONE
         if self.phase == REGION:
             self.restores = True
-            return self.attempt_to(self.open)
+            return self.attempt_to(self.open_run)
         if self.phase == PLAIN and not self.restores:
             self.scope.check_budget()
         if self.phase in (PLAIN, WATCH) and self.iterator is not None:
@@ -158,11 +158,6 @@ class Loop(LoopRegion):
     def is_early(self) -> bool:
         """True if it has ended before its items did, or may have."""
         return not self.goes_on or (self.phase == DONE and self.site.flag is not None)
-
-    @between_runs
-    def open(self) -> None:
-        """Begin a run of the region."""
-        self.heads = self.open_run()
 
     def enter(self) -> tuple[Any, ...]:
         """The values of names at the head of this run."""
@@ -368,8 +363,9 @@ class Loop(LoopRegion):
         self.snapshot, self.now = None, {**self.others, **self.entry}
         self.tail = 0
 
-    def open_run(self) -> dict[str, Any]:
-        """The state at the head of an iteration of the region."""
+    @between_runs
+    def open_run(self) -> None:
+        """Begin a run of the region: the state at the head of an iteration."""
         if self.snapshot is None:
             self.start(self.now)
             for rule in [want for want in self.wanted if type(want) is carried_types.Rule]:
@@ -380,9 +376,10 @@ class Loop(LoopRegion):
             self.snapshot = Snapshot(self.state)
             self.carried = Carried(self)
         elif self.carried.turn:
-            return self.now
+            self.heads = self.now
+            return
         self.state.active.append(self)
-        return self.carried.open()
+        self.heads = self.carried.open()
 
     def close_run(self, names: dict[str, Any]) -> None:
         """Learn from a run; make the region if there was nothing to learn."""

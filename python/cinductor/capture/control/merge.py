@@ -103,9 +103,9 @@ class Merge:
     def names(self, wanted: tuple[str, ...]) -> dict[str, Any]:
         """The values of names after the branch, and the versions of memory."""
         snapshot = self.level.snapshot
+        before = snapshot.names()
         for end, block in zip(self.ends, self.blocks, strict=True):
-            kept = {n: v for n, v in snapshot.names().items() if n not in end.names}
-            if kept:
+            if kept := {n: v for n, v in before.items() if n not in end.names}:
                 end.add(block, kept)
         self.check_objects((*wanted, *snapshot.containers))
         plan = {name: self.plan(name) for name in (*wanted, *snapshot.containers)}
@@ -348,6 +348,8 @@ class Merge:
         aliases, mark = self.region.regions.aliases, self.level.snapshot.graph
         made: list[dict[int, list[Any]]] = [{}, {}]  # in each arm: storage -> results that have it
         for number, (value, pair) in enumerate(zip(results, self.pairs, strict=True)):
+            if all(part.is_small for part in pair.parts):
+                continue
             sources: list[Source] = []
             if any(self.may_differ_in_layout(part, end) for part, end in zip(pair.parts, self.ends, strict=True)):
                 aliases.loosen(value)

@@ -178,7 +178,8 @@ class Snapshot:
         self.tables = dict(zip(TABLES, tables_of(state), strict=True))
         self.before: dict[int, Change] = {}  # objects, with their former contents
         self.born: dict[int, Any] = {}
-        self.begin()
+        if state.cells:
+            self.begin()
         self.containers: dict[str, Any] = {}  # by name, those that runs of a construct change
         state.snapshots.append(self)
         self.depths = dict(zip(STACKS, map(len, stacks_of(state)), strict=True))
@@ -240,20 +241,22 @@ class Snapshot:
 
     def undo(self) -> None:
         """Roll back to the snapshot; it may be undone again."""
-        state = self.state
+        state, depths = self.state, self.depths
         del state.snapshots[self.depth :]
-        self.swap()
+        if self.before:
+            self.swap()
         self.begin()
-        for region in [*self.since("active"), *(operand for _, operand in self.since("conditions") if operand is not None)]:
-            if region.mark is not self.graph:  # of a construct inside
+        for region in [*state.active[depths["active"] :], *(operand for _, operand in state.conditions[depths["conditions"] :])]:
+            if region is not None and region.mark is not self.graph:  # of a construct inside
                 region.forget()
-        for name, depth in self.depths.items():
-            del getattr(state, name)[depth:]
+        for stack, depth in zip(stacks_of(state), depths.values(), strict=True):
+            del stack[depth:]
         self.rewind()
 
     def rewind(self) -> None:
         """Restore the graph and the tables, but not names and containers."""
-        self.state.put(**self.tables)
+        if not all(map(operator.is_, tables_of(self.state), self.tables.values())):
+            self.state.put(**self.tables)
         self.graph.restore()
 
     def end(self) -> None:
