@@ -303,13 +303,15 @@ class Hook:
     is_quiet : bool, optional
         True if the function runs no code of the user's: NumPy does not begin to run the rest of the call in it. Default:
         False.
+    passed : frozenset of type, optional
+        The classes of arguments that the method returns as they are. Default: none.
 
     Notes
     -----
     If NumPy has begun to run the rest of the call in the meantime, the result is made real.
     """
 
-    def __new__(cls, method: Callable[..., Any] | None, late: Callable[..., Any], is_quiet: bool = ..., /) -> Hook: ...
+    def __new__(cls, method: Callable[..., Any] | None, late: Callable[..., Any], is_quiet: bool = ..., passed: frozenset[Any] = ..., /) -> Hook: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call one of the two functions with these arguments."""
 

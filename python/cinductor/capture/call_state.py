@@ -44,6 +44,7 @@ from .deaths import alone_in, forget, runs_code
 from .effects import Effects, Materialiser
 from .iterators import Items, items_of
 from .objects import (
+    FREE_TYPES,
     MISSING,
     OPAQUE,
     Traced,
@@ -379,7 +380,7 @@ def is_asked_by_users() -> bool:
 def with_bailout(method: Callable[..., Any], kind: str) -> Any:
     """A method of a scope that lets NumPy run the step if it fails after an effect; until there is an effect, C calls
     the method directly. kind: "lazy" if Python iterates over its result later, "quiet" if it evaluates nothing of the user's,
-    so that it never makes Python run the rest of the call.
+    so that it never makes Python run the rest of the call, "operand" if it also returns values of `FREE_TYPES` as they are.
     """
     name = method.__name__
 
@@ -405,7 +406,8 @@ def with_bailout(method: Callable[..., Any], kind: str) -> Any:
         go_on(stage, reason)
         return result
 
-    return _core.Hook(None if name == "made" else method, late, kind == "quiet")
+    passed = FREE_TYPES if kind == "operand" else frozenset()
+    return _core.Hook(None if name == "made" else method, late, kind in ("quiet", "operand"), passed)
 
 
 def on_real_values(scope: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

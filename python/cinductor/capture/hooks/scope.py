@@ -215,7 +215,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
 
     def use(self, value: Any) -> Any:
         """A value that Python reads: compared, formatted."""
-        return value if type(value) in FREE_TYPES else operands.use(self.stage, value)
+        return operands.use(self.stage, value)
 
     def as_text(self, value: Any) -> Any:
         """A value that Python formats."""
@@ -235,10 +235,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
 
     def operand(self, value: Any) -> Any:
         """An operand of an arithmetic operator: sequences are joined, not read."""
-        cls = type(value)
-        if cls in FREE_TYPES:
-            return value
-        if cls in CONTAINER_TYPES:
+        if type(value) in CONTAINER_TYPES:
             if id(value) in self.stage.state.lists:
                 return operands.StoredList(self, value, list)
             return self.stage.lifting.operand(value)
@@ -246,7 +243,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
 
     def read_operand(self, value: Any) -> Any:
         """An operand that Python reads: of a comparison, or the right one of an in-place operator."""
-        return value if type(value) in FREE_TYPES else operands.operand(self, value)
+        return operands.operand(self, value)
 
     def modulo(self, a: Any, b: Any) -> Any:
         """a % b, which is formatting if a is a text."""
@@ -487,7 +484,8 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
 SOURCES = {id(f): source for f, source in list_sources.FUNCTIONS.items()}
 # Operations of rewritten code, except those that inspect the calling frame or have no result, by kind (`with_bailout`).
 BAILING = {
-    "quiet": "name free local bound use as_text operand read_operand inverted made key is_bool is_one attr_slot item_slot",
+    "quiet": "name free local bound as_text inverted made key is_bool is_one attr_slot item_slot",
+    "operand": "use operand read_operand",
     "lazy": "iter star iter_unpacked unpack for_",
     "": """
         repeat modulo members contains test augment context mapping each attr item call call_method late_text printed slice import_module
