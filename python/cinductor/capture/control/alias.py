@@ -19,7 +19,7 @@ from typing import Any
 
 from ... import _core
 from ...base.records import NamedTuple
-from ..kinds import identity, is_array, is_same, leaves
+from ..kinds import identity, is_array, is_same
 from ..objects import Traced
 from .state import Snapshot, State, any_shared, references
 
@@ -235,9 +235,8 @@ class Objects:
         self.others: list[Any] = []
         self.containers = snapshot.containers  # their contents are added
 
-    def add(self, name: str, a: object, b: object) -> None:
-        """A name, or the items of a container."""
-        firsts, seconds = leaves(a), leaves(b)
+    def add(self, name: str, firsts: list[Any], seconds: list[Any]) -> None:
+        """The leaves of a name, or of the items of a container."""
         if len(firsts) != len(seconds):
             self.others += firsts + seconds
             return

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ... import _core
-from ..kinds import UNBOUND, kind_of, leaves, lifted, rebuilt
+from ..kinds import kind_of, leaves, lifted, rebuilt
 from ..objects import SINGLE, Traced
 from . import lattice, list_buffer
 from .lattice import Joined
@@ -151,12 +151,12 @@ def live_out_leaves(block: _core.Block, value: object, known: dict[int, list[Arm
     """The value with its traced leaves live out of the block. known: numbers of values that are already; a value with
     several names is one value after the branch, too.
     """
-    if value is UNBOUND:
-        return value
+    known = {} if known is None else known
+    if type(value) in SINGLE:
+        return arm_value(block, value, known) if type(value) is Traced else value
     parts = leaves(value)
     if not any(type(part) is Traced for part in parts):
         return value
-    known = {} if known is None else known
     return rebuilt(value, iter([arm_value(block, p, known) if type(p) is Traced else p for p in parts]))
 
 

@@ -320,7 +320,7 @@ class Carried(LoopState):
             return False
         places = Objects(self.snapshot)
         for name in (*self.names, *self.snapshot.containers):
-            places.add(name, self.head[name], names.get(name))
+            places.add(name, leaves(self.head[name]), leaves(names.get(name)))
         places.others += [names.get(n) for n in loop.site.live_out if n not in self.names]
         if (moved := places.distinguishable(loop.elsewhere)) is not None:
             raise PeelFirstIteration(f"{moved} is another view of its array in each iteration")

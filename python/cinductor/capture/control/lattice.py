@@ -110,7 +110,7 @@ def join(tracer: _core.Tracer, a: object, b: object, head: Head | None = None, n
         if len(kinds) == 1 and type(a) is Traced and type(b) is Traced:
             return join_arrays(tracer, a, b, head, nodes or (a, b))
         return Reason(OTHER)
-    tagged = [number for number in (a, b) if is_tagged(number)] + ([] if known is None or known.weak is None else [known])
+    tagged: list[Any] = [number for number in (a, b) if is_tagged(number)] + ([] if known is None or known.weak is None else [known])
     classes = kinds | {("python", number.weak) for number in tagged}
     if len(classes) == 1:
         is_known = all(type(v) is Traced or is_number(v) for v in (a, b))

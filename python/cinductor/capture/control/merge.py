@@ -139,11 +139,8 @@ class Merge:
         """Raise if a name has different objects with the same memory in the two arms."""
         places = Objects(self.level.snapshot)
         for name in names:
-            a, b = (end.names.get(name, UNBOUND) for end in self.ends)
-            if self.is_dead(name):
-                continue
-            a, b = (rebuilt(value, map(plain_value, leaves(value))) for value in (a, b))
-            places.add(name, a, b)
+            if not self.is_dead(name):
+                places.add(name, *[[*map(plain_value, leaves(end.names.get(name, UNBOUND)))] for end in self.ends])
         if (found := places.distinguishable(self.region.elsewhere)) is not None:
             self.region.fail(f"{found} is another view of its array in each branch")
 

@@ -70,6 +70,7 @@ def is_constant_key(key: Any) -> bool:
     return type(key) in (int, float, complex, type(None))
 
 
+BOUNDS = frozenset({int, type(None)})
 PLAIN_INDEXES = FREE_TYPES - {slice, Traced}  # Python raises its own exception for those that are not an index
 
 
@@ -100,6 +101,8 @@ class Subscripts(Hooks):
         if cls is Traced:
             return key if may_count(key) else self.stage.materialise(key)  # so that Python raises its own exception
         if cls is slice:
+            if BOUNDS.issuperset(map(type, (key.start, key.stop, key.step))):
+                return key
             bounds = bounds_of(key) if is_constant(key) else tuple(self.attr(key, name) for name in ("start", "stop", "step"))
             if all(type(b) in FREE_TYPES and type(b) is not Traced for b in bounds):
                 return key
