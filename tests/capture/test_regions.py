@@ -291,7 +291,8 @@ def runs(monkeypatch):
     return found
 
 
-def test_a_loop_expects_to_write_where_its_source_stores(runs):
+def test_a_loop_expects_what_its_source_shows(runs):
+    """Its body runs once, because the first run knows which arrays are written, and that a jump may end the loop."""
     def prefix(x):
         for i in range(1, len(x)):
             x[i] += x[i - 1]
@@ -307,7 +308,20 @@ def test_a_loop_expects_to_write_where_its_source_stores(runs):
             x[i][0] = x[i - 1][0] + 1
         return x
 
-    for number, (fn, args) in enumerate([(prefix, (X,)), (in_place, (X, X)), (rows, (X.reshape(10, 2),))]):
+    def until(x):
+        for i in range(len(x)):
+            x[i] *= 2
+            if x[i] > 8:
+                break
+        return x
+
+    def first_above(x):
+        for i in range(len(x)):
+            if x[i] > 3:
+                return i
+
+    cases = [(prefix, (X,)), (in_place, (X, X)), (rows, (X.reshape(10, 2),)), (until, (X,)), (first_above, (X,))]
+    for number, (fn, args) in enumerate(cases):
         check(fn, *args, calls=1)
         assert len(runs) == number + 1, fn
 
@@ -336,9 +350,18 @@ def test_what_a_loop_does_not_write_to_is_not_carried(runs):
                 x[i] = 0
         return x
 
-    for fn, args in ((never, (X, 1)), (of_its_own, (X,))):
-        assert not check(fn, *args).specializations[0].program.writes
-        assert len(runs) == 2
+    def never_ends(x, most):
+        total = 0.0
+        for i in range(len(x)):
+            if len(x) > most:
+                break
+            total = total + x[i]
+        return total
+
+    for fn, args in ((never, (X, 1)), (of_its_own, (X,)), (never_ends, (X, 100))):
+        program = check(fn, *args).specializations[0].program
+        assert not program.writes and " while" not in program.text("graph")
+        assert len(runs) == (3 if fn is never_ends else 2)
         runs.clear()
     assert check(by_chance, X).specializations[0].program.writes and len(runs) == 1
 

@@ -404,11 +404,14 @@ class Carried(LoopState):
         self.appends[id(container)], self.grows = grown, True
 
     def learn_flag(self, names: dict[str, Any]) -> bool:
-        """True if the loop was found to end by its flag."""
-        flag = self.loop.site.flag
+        """True if the loop was found to end by its flag, or not to end by the one that it was expected to set."""
+        flag, is_expected, self.expects_flag = self.loop.site.flag, self.expects_flag, False
         value = names.get(flag, False) if flag else False
         if value is True:
             self.loop.fail("the loop ends in its first iteration")
+        if type(value) is not Traced and is_expected:
+            self.flag, self.is_while = False, self.loop.is_while
+            return True
         if type(value) is not Traced or self.flag:
             return False
         if self.period > 1:

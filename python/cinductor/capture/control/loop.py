@@ -337,6 +337,9 @@ class Loop(LoopRegion):
         if self.plan.tags and self.carried is not None:
             self.plan.tags = False
             return True
+        if self.carried is not None and self.carried.expects_flag:
+            self.plan.may_end = False
+            return True
         self.forget_columns()
         before = self.entry
         self.forget()

@@ -29,6 +29,7 @@ class LoopPlan:
     """
 
     guess: bool  # sizes vary that may be constant
+    may_end: bool  # a flag may end the loop that no run has set
     tags: bool | None  # numbers are tagged that the first iteration has in another class; None: not tried
     capacities: dict[Place, Any]  # final sizes of the arrays that grow by a rule
 
@@ -40,7 +41,7 @@ class LoopPlan:
 
     def begin(self) -> None:
         """Begin another capture of the loop, in another run of an enclosing one."""
-        self.guess, self.tags, self.capacities = True, None, {}
+        self.guess, self.may_end, self.tags, self.capacities = True, True, None, {}
 
 
 class LoopRegion(Region):
@@ -114,7 +115,8 @@ class LoopState:
         self.period, self.turn = 1, 0  # runs of the body in one iteration of the region, and the number of this one
         self.distinct: list[tuple[Any, Any]] = []  # arrays that an iteration found to be different objects
         self.promises: list[Any] = []  # decisions that outlive the run in which they were made
-        self.flag = loop.ended is not False  # the loop may end by its flag
+        self.expects_flag = loop.ended is False and loop.site.flag is not None and loop.plan.may_end  # no run has set it yet
+        self.flag = loop.ended is not False or self.expects_flag  # the loop may end by its flag
         self.is_while = loop.is_while or self.flag
 
     def is_live_after(self, name: str) -> bool:
