@@ -66,6 +66,7 @@ class Asking(Transformer):
         self.scopes: list[Names] = []
         self.hidden: list[set[str]] = []  # targets of enclosing comprehensions of the innermost function
         self.hidden_around: list[list[set[str]]] = []  # those around each of the functions
+        self.places: dict[str, str] = {}  # scopes of names of the innermost function
         self.cfg: Cfg | None = None  # of the function being rewritten
         self.sites: list[Site] = []
         self.temporaries = 0
@@ -143,9 +144,9 @@ class Asking(Transformer):
         if self.scopes:  # its return value is not the result of the call
             names.results = names.gathers
         self.scopes.append(names)
-        around = self.hidden, self.cfg, self.blocks, self.protected, self.bound
+        around = self.hidden, self.cfg, self.blocks, self.protected, self.bound, self.places
         self.hidden_around.append(self.hidden)
-        self.hidden, self.cfg, self.blocks, self.protected = [], None, 0, 0
+        self.hidden, self.cfg, self.blocks, self.protected, self.places = [], None, 0, 0, {}
         self.bound = names.arguments - names.unbound
         if isinstance(node, ast.Lambda):
             node.body = self.visit(node.body)
@@ -155,7 +156,7 @@ class Asking(Transformer):
             node.body = [*self._sharing(node, shared), *self._statements(node.body)]
             if dropped:
                 node.body.append(self._binding(node, names))
-        self.hidden, self.cfg, self.blocks, self.protected, self.bound = around
+        self.hidden, self.cfg, self.blocks, self.protected, self.bound, self.places = around
         self.hidden_around.pop()
         self.scopes.pop()
 
@@ -226,7 +227,9 @@ class Expressions(Asking):
         return placed(ast.Attribute(call, "value", ctx), call)
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
-        where = self.where(node.id)
+        where = self.where(node.id) if self.hidden else self.places.get(node.id)
+        if where is None:
+            where = self.places[node.id] = self.where(node.id)
         if node.id == "__class__" and (where != FREE or not isinstance(node.ctx, ast.Load)):
             return node
         if where == LOCAL and isinstance(node.ctx, ast.Load):
