@@ -327,7 +327,7 @@ def test_a_loop_expects_what_its_source_shows(runs):
 
 
 def test_what_a_loop_does_not_write_to_is_not_carried(runs):
-    """It stores in a branch that its arguments decide, or in an array that it makes itself."""
+    """A loop may store in a branch that its arguments decide, or in an array that it makes itself."""
     def never(x, y):
         total = 0.0
         for i in range(len(x)):

@@ -379,8 +379,8 @@ def is_asked_by_users() -> bool:
 
 def with_bailout(method: Callable[..., Any], kind: str) -> Any:
     """A method of a scope that lets NumPy run the step if it fails after an effect; until there is an effect, C calls
-    the method directly. kind: "lazy" if Python iterates over its result later, "quiet" if it evaluates nothing of the user's,
-    so that it never makes Python run the rest of the call, "operand" if it also returns values of `FREE_TYPES` as they are.
+    the method directly. kind: "lazy" if Python iterates over its result later, "quiet" if it evaluates nothing of the user's.
+    Such a method never makes Python run the rest of the call. An "operand" is one that also returns values of `FREE_TYPES`.
     """
     name = method.__name__
 

@@ -4,6 +4,7 @@ object, which only equals itself.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator
 from typing import Any, TypeGuard
 
@@ -138,7 +139,8 @@ def leaves(value: Any) -> list[Any]:
 def rebuilt(like: Any, items: Iterator[Any]) -> Any:
     """A value with like's structure and other leaves."""
     if type(like) not in SINGLE and is_record(type(like)):
-        return remade(like, [rebuilt(part, items) for part in like])
+        parts = [rebuilt(part, items) for part in like]
+        return like if all(map(operator.is_, parts, like)) else remade(like, parts)  # an object that is unchanged stays
     return next(items)
 
 

@@ -228,7 +228,7 @@ class Level:
             if change.is_nothing:
                 continue
             if items := change.appended:
-                appended.append((owner_of(region, change), items))
+                appended.append((owner_of(region, change), region.lifted(items)))
                 continue
             if not change.keeps_places:
                 if list_buffer.may_be_columns(region.tracer, change.container, change.before):

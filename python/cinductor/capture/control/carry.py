@@ -275,6 +275,8 @@ class Carried(LoopState):
         loop = self.loop
         loop.check_others(names)
         names = self.ends_of_names = {**names, **self.diff_containers()}
+        changed = {n: names[n] for n in (*loop.site.state, *self.snapshot.containers) if n in names and names[n] is not self.head.get(n)}
+        names.update(zip(changed, loop.lifted(changed.values()), strict=True))
         if self.body is None:
             loop.fail("the loop runs no iteration")
         if self.is_weak:
@@ -376,7 +378,7 @@ class Carried(LoopState):
                     list_buffer.want_buffer(loop, container, change.before[0], change.before)
                 raise PeelFirstIteration("the body adds to a container or takes from it")
             name = self.snapshot.name_of(container)
-            self.entry[name] = self.head[name] = value_of(container, change.before)
+            (self.entry[name],) = (self.head[name],) = loop.lifted([value_of(container, change.before)])
         for name, container in self.snapshot.containers.items():
             if len(leaves(value_of(container))) != len(leaves(self.entry[name])):
                 loop.fail("the body adds to a container or takes from it")

@@ -300,7 +300,7 @@ class AppendedItems(Columns):
         is_prefix = len(now) >= count and now[count - 1] is UNKNOWN
         if not is_prefix or not all(map(is_one, now[: count - 1], self.before)):
             self.loop.fail("a list grows in other ways than by append")
-        self.items = [Item(appended, self.rows_of(appended)) for appended in now[count:]]
+        self.items = [Item(appended, self.rows_of(appended)) for appended in self.loop.lifted(now[count:])]
         if len(self.items) > MAX_APPENDED:
             self.loop.fail("an iteration appends many items to a list")
         is_simple = len(self.items) == self.carried.period == 1 and self.items[0].truths is None

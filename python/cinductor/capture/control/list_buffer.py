@@ -143,7 +143,7 @@ class ListBuffer(Columns):
             self.widened(item).put(place, item)
             return
         slot = self.slot(place)
-        for leaf, column in zip(leaves(item), self.columns, strict=True):
+        for leaf, column in zip(leaves(self.scope.stage.lifting.lift_tuple(item)), self.columns, strict=True):
             column.store(self.scope, slot, leaf)
 
     def widened(self, item: object) -> ListBuffer:

@@ -107,7 +107,7 @@ class LoopState:
         self.loop, self.snapshot = loop, loop.snapshot
         self.regions, self.tracer = loop.regions, loop.tracer
         self.state = loop.state
-        self.entry = dict(loop.entry)
+        self.entry = dict(zip(loop.entry, loop.lifted(loop.entry.values()), strict=True))
         self.names: tuple[str, ...] = ()  # those that iterations may carry
         self.types_of: dict[str, list[Type | None]] = {}  # by name, the types of its leaves (None: one that does not change)
         self.values: list[Value] = []  # names carried by value, at the head of this run

@@ -107,6 +107,11 @@ class Merge:
         for end, block in zip(self.ends, self.blocks, strict=True):
             if kept := {n: v for n, v in before.items() if n not in end.names}:
                 end.add(block, kept)
+        for name in (*wanted, *snapshot.containers):
+            values = [end.names.get(name, UNBOUND) for end in self.ends]
+            for end, block, value, new in zip(self.ends, self.blocks, values, self.region.lifted(values), strict=True):
+                if new is not value and values[0] is not values[1]:
+                    end.add(block, {name: new})
         self.check_objects((*wanted, *snapshot.containers))
         plan = {name: self.plan(name) for name in (*wanted, *snapshot.containers)}
         appended = self.plan_appended()

@@ -24,7 +24,7 @@ from ...base.signals import NotPaid, Signal, is_mistake
 from ...base.user_frame import OURS, locals_of
 from ..iterators import END, Items
 from ..kinds import UNBOUND, is_one
-from ..objects import Traced
+from ..objects import SINGLE, Traced
 from .alias import Aliases, PeelFirstIteration, Records, count_in
 from .state import Change, Snapshot, State, reached
 
@@ -346,6 +346,11 @@ class Region:
             now = names.get(name, UNBOUND)
             if now is not value and not is_one(now, value) and name not in cells:
                 self.fail(f"{name} is changed by a function inside")
+
+    def lifted(self, values: Iterable[Any]) -> list[Any]:
+        """Values of which leaves are compared and carried."""
+        lift = self.scope.stage.lifting.lift_tuple
+        return [value if type(value) in SINGLE else lift(value) for value in values]
 
     def values(self, names: dict[str, Any]) -> tuple[Any, ...]:
         """The tuple that rewritten code assigns to the state's names."""

@@ -394,12 +394,12 @@ def pick(scope: Hooks, value: Any, key: Any) -> Any:
         return MISSING
     if not all(type(v) in (int, float, complex, bool, tuple, Traced) for v in value):
         return MISSING
-    rows = [leaves(item) for item in stage.lift_items(value)]
-    like = stage.lift_items(value)[0]
+    items = [*map(stage.lifting.lift_tuple, stage.lift_items(value))]
+    rows, like = [leaves(item) for item in items], items[0]
     kinds = [kind_of(leaf) for leaf in rows[0]]
     if not kinds or any(kind is None or kind[0] == "array" for kind in kinds):
         return MISSING
-    for item, row in zip(stage.lift_items(value), rows, strict=True):
+    for item, row in zip(items, rows, strict=True):
         if not have_same_structure(item, like) or [kind_of(leaf) for leaf in row] != kinds:
             return MISSING
     traced = [leaf for row in rows for leaf in row if type(leaf) is Traced]

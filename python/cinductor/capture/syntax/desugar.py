@@ -465,7 +465,7 @@ def with_loops(node: ast.FunctionDef) -> None:
 
 
 NEW_LIST, IN_LIST, NONE_YET = "made_list = []", "made_list.append(elt)", "made_some = False"
-# What a sum does with an item, with its first one if it starts with it, its start, and its value, by whether it is plain.
+# The statements of a sum, by whether it is plain: for an item, for the first item of some, its start, and its value.
 SUMS = {
     True: ("made_result = made_result + elt", "made_result = 0 + made_item", "made_result = 0", "made_result"),
     False: (
