@@ -112,14 +112,7 @@ def counts_of(t: Any, x: Any, axis: Any, keepdims: bool, where: Any) -> Any:
 @function(np.mean)
 @method("mean")
 def mean(
-    t: Any,
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
-    out: Any = None,
-    keepdims: Any = UNSET,
-    *,
-    where: Any = UNSET,
+    t: Any, a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = UNSET, *, where: Any = UNSET
 ) -> Any:
     """np.mean: float16 is summed in float32, integers in float64."""
     x = array(t, a)
@@ -143,18 +136,9 @@ def mean(
 @function(np.var)
 @method("var")
 def var(
-    t: Any,
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
-    out: Any = None,
-    ddof: Any = 0,
-    keepdims: Any = UNSET,
-    *,
-    where: Any = UNSET,
-    mean: Any = UNSET,
-    correction: Any = UNSET,
-) -> Any:
+    t: Any, a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0, keepdims: Any = UNSET, *,
+    where: Any = UNSET, mean: Any = UNSET, correction: Any = UNSET,
+) -> Any:  # fmt: skip
     """np.var in two passes, as NumPy computes it."""
     x = array(t, a)
     if correction is not UNSET:
