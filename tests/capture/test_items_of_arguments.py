@@ -429,3 +429,43 @@ def test_the_parts_of_a_tuple_are_read_in_each_call(fn, dynamic, capsys):
                 result = run(np.array([first, -2.0, 3.0]), t, out)
                 seen.append((result, out, capsys.readouterr().out))
             testing.assert_same(*seen)
+
+
+def kept_in_a_list(x, s, t):
+    made = [s, 0]
+    if x[0] > 0:
+        made[0] = t
+    return made
+
+
+def kept_in_a_dict(x, s, t):
+    made = {"a": s}
+    for i in range(len(x)):
+        if x[i] > 0:
+            made["a"] = t
+    return made
+
+
+def kept_before_what_is_appended(x, s, t):
+    made = [s]
+    if x[0] > 0:
+        made[0] = t
+        made.append(1)
+    return made
+
+
+def kept_under_a_name(x, s, t):
+    made = (s, 1)
+    for i in range(len(x)):
+        if x[i] > 0:
+            made = (t, 1)
+    return made
+
+
+@pytest.mark.parametrize("dynamic", [True, None, False])
+@pytest.mark.parametrize("fn", [kept_in_a_list, kept_in_a_dict, kept_before_what_is_appended, kept_under_a_name])
+def test_equal_tuples_of_two_arguments_are_two(fn, dynamic):
+    compiled = cinductor.compile(fn, backend="interp", dynamic=dynamic)
+    for s, t in [((9, 5), tuple([9, 5])), ((9, 5), (2, 5)), ((1, 5), (9, 5)), ((9, 5), (9, 6)), ((0.5, 1), (9, 5))]:
+        for first in (1.0, -1.0):
+            testing.assert_same(compiled(np.full(3, first), s, t), fn(np.full(3, first), s, t))
