@@ -245,16 +245,7 @@ for _names, _ufunc in (("cumsum", np.add), ("cumprod", np.multiply)):
 def running_with_initial(ufunc: Any) -> Any:
     """A handler for np.cumulative_sum and np.cumulative_prod."""
 
-    def handler(
-        t: Any,
-        x: Any,
-        /,
-        *,
-        axis: Any = None,
-        dtype: Any = None,
-        out: Any = None,
-        include_initial: bool = False,
-    ) -> Any:
+    def handler(t: Any, x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any = None, include_initial: bool = False) -> Any:
         x = array(t, x)
         refuse(include_initial and out is not None, "include_initial with out=")
         if axis is None:
