@@ -440,7 +440,19 @@ program_is_built(PyObject *self, void *closure)
     return PyBool_FromLong(((CxProgram *)self)->program != NULL);
 }
 
+static PyObject *
+program_owed(PyObject *self, void *closure)
+{
+    const CxProgram *p = (const CxProgram *)self;
+
+    (void)closure;
+    if (!p->is_former)
+        Py_RETURN_NONE;
+    return PyFloat_FromDouble(p->on_paid != NULL ? fmax(p->rent - p->spent, 0) : 0);
+}
+
 static PyGetSetDef program_getset[] = {
+    CX_GETTER(Program, owed, program_owed, NULL, NULL),
     CX_GETTER(Program, is_built, program_is_built, NULL, NULL),
     CX_GETTER(Program, backend, cx_program_backend, NULL, NULL),
     CX_GETTER(Program, approximate, cx_program_approximate, NULL, NULL),

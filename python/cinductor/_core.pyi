@@ -1119,6 +1119,8 @@ class Program:
     """True if it writes to its inputs."""
     is_symbolic: bool
     """True if it has size symbols."""
+    owed: float | None
+    """The seconds that runs on stencils still take before they have paid for the build; None if its kernels are not made of stencils."""
     is_built: bool
     """False for the program of `Tracer.on_build` until `build` has compiled it."""
     option_values: dict[str, Any]

@@ -12,6 +12,7 @@ import importlib.util
 import os
 import random
 import re
+import subprocess
 import sys
 import types
 
@@ -265,3 +266,36 @@ def test_a_name_of_a_function_around_may_be_missing(backend):
         put(*values)
         for _ in range(2):
             assert repr(compiled(np.ones(3))) == repr(fn(np.ones(3)))
+
+
+REPLACED = """
+import math
+import numpy as np
+import cinductor
+from numpy.polynomial import polynomial
+
+clip, largest, product, value = np.clip, np.nanmax, math.prod, polynomial.polyval
+np.clip = lambda x, low, high: clip(x, low, high) + 100
+np.max = largest
+math.prod = lambda values: product(values) + 1
+math.isclose = lambda a, b: "close"
+polynomial.polyval = cinductor.compile(value)
+
+def replaced(x):
+    y = x * 2
+    return np.clip(y, 0, 1), np.max(y), math.prod(x[:2]), math.isclose(x[1], 2), polynomial.polyval(0.5, x), polynomial.polyint(x, lbnd=x[1])
+
+for backend in ("c", "interp"):
+    compiled = cinductor.compile(replaced, mode="now", backend=backend)
+    for x in (np.array([1.0, np.nan, 3.0]), np.arange(4.0)):
+        for _ in range(2):
+            for a, b in zip(compiled(x), replaced(x), strict=True):
+                np.testing.assert_array_equal(a, b)
+            assert isinstance(compiled(x)[3], str)
+"""
+
+
+def test_functions_of_libraries_that_were_replaced_before():
+    """Tables of NumPy's functions are filled in the first capture, when names may already have other functions."""
+    done = subprocess.run([sys.executable, "-W", "error", "-c", REPLACED], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

@@ -141,6 +141,7 @@ class Log:
         self.write(test=nodeid, outcome="began")
 
     def pytest_runtest_logreport(self, report: Any) -> None:
+        self.write(test=report.nodeid, outcome="took", seconds=report.duration)
         if report.when == "call" or report.outcome != "passed":
             self.write(test=report.nodeid, outcome=report.outcome, why=why_of(report))
 

@@ -1,11 +1,13 @@
 """Runs the tests of public packages with and without the packages' functions compiled, and reports the tests that
 fail, hang or crash only when compiled.
 
-    python tests/packages/run.py [--only-failing] [SUITE ...]
+    python tests/packages/run.py [--only-failing | --times] [SUITE ...]
 
 Each run is a separate process. If it hangs or crashes, it is restarted after the test that was running. The exit
 status is 1 if a test that `known.txt` does not list fails only when compiled. With --only-failing, only the tests
 that failed compiled are run uncompiled. This is faster, and equivalent if tests do not depend on one another.
+With --times, it prints the seconds of the tests instead: uncompiled, compiled in the mode "lazy" with an empty cache,
+and compiled again with the cache of that process.
 """
 
 from __future__ import annotations
@@ -39,16 +41,21 @@ class Run:
 
     def __init__(self, suite: Suite, is_compiled: bool, only: list[str] | None = None) -> None:
         self.suite, self.is_compiled, self.only = suite, is_compiled, only
+        self.seconds = 0.0  # of all tests, with what they set up
         self.outcomes: dict[str, str] = {}
         self.why: dict[str, str] = {}
         self.ended: set[str] = set()
 
     def run(self) -> Run:
-        """Run the suite; restart after each test that ends the process."""
+        """Run the suite with an empty cache."""
         with tempfile.TemporaryDirectory() as folder:
-            for _ in range(MAX_RESTARTS):
-                if self.once(pathlib.Path(folder)) is None:
-                    break
+            return self.run_in(pathlib.Path(folder))
+
+    def run_in(self, folder: pathlib.Path) -> Run:
+        """Run the suite with the cache of a folder; restart after each test that ends the process."""
+        for _ in range(MAX_RESTARTS):
+            if self.once(folder) is None:
+                break
         return self
 
     def once(self, folder: pathlib.Path) -> str | None:
@@ -91,7 +98,9 @@ class Run:
         for line in log.read_text(encoding="utf-8").splitlines():
             row = json.loads(line)
             test, outcome = row["test"], row["outcome"]
-            if outcome == "began":
+            if outcome == "took":
+                self.seconds += row["seconds"]
+            elif outcome == "began":
                 began.append(test)
             elif outcome == "ended":
                 self.ended.add(test)
@@ -109,6 +118,16 @@ class Run:
     def bad(self) -> list[str]:
         """Tests that did not pass."""
         return [t for t, outcome in self.outcomes.items() if outcome in BAD]
+
+
+def times(name: str) -> str:
+    """A line of the seconds of a suite's tests, and of what compiled functions add to them."""
+    suite = SUITES[name]
+    plain = Run(suite, False).run().seconds
+    with tempfile.TemporaryDirectory() as folder:
+        first, second = (Run(suite, True).run_in(pathlib.Path(folder)).seconds for _ in range(2))
+    ratios = f"first {first / plain:.2f}, second {second / plain:.2f} of plain"
+    return f"{name}: plain {plain:.2f} s, first process {first:.2f}, second {second:.2f}: {ratios}"
 
 
 def newly_failing(name: str, only_failing: bool) -> tuple[int, list[tuple[str, str, str]]]:
@@ -130,7 +149,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("suites", nargs="*", default=[*SUITES], metavar="SUITE")
     parser.add_argument("--only-failing", action="store_true")
+    parser.add_argument("--times", action="store_true")
     given = parser.parse_args()
+    if given.times:
+        os.environ["CINDUCTOR_MODE"] = "lazy"
+        for name in given.suites:
+            print(times(name), flush=True)
+        return 0
     expected, count = known(), 0
     for name in given.suites:
         tests, rows = newly_failing(name, given.only_failing)

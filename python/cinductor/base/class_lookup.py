@@ -1,7 +1,9 @@
-"""Finds the class of an object without running the user's code."""
+"""Finds the class of an object, and the package that defines a function, without running the user's code."""
 
 from __future__ import annotations
 
+import sys
+import types
 from typing import Any
 
 from .._core import is_a as is_a
@@ -19,6 +21,33 @@ def module_of(cls: type) -> str:
     except AttributeError:
         return ""
     return found if type(found) is str else ""
+
+
+BUILTIN = frozenset({types.BuiltinFunctionType, types.WrapperDescriptorType, types.MethodDescriptorType, types.ClassMethodDescriptorType})
+
+
+def package_of(f: Any) -> str:
+    """The package that defines a function or class, "" for one of the user's. What a name of a library stands for may be anyone's."""
+    cls = type(f)
+    if module_of(cls) == "numpy":  # a ufunc, or a dispatcher to a Python function
+        f = getattr(f, "_implementation", f)
+        cls = type(f)
+        if cls is not types.FunctionType:
+            return "numpy"
+    if cls is types.FunctionType:
+        module = str(f.__globals__.get("__name__"))
+    elif is_a(f, type):
+        module = module_of(f)
+    elif cls in BUILTIN:
+        module = f.__module__ if cls is types.BuiltinFunctionType else module_of(f.__objclass__)
+    else:
+        return ""
+    package = module.partition(".")[0]
+    is_known = package in LIBRARIES or (package in sys.stdlib_module_names and package != "__main__")
+    return package if is_known else ""
+
+
+LIBRARIES = frozenset({"numpy", __name__.partition(".")[0]})
 
 
 class Record:

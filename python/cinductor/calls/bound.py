@@ -5,6 +5,7 @@ that the call is given, or that the code has. Operands of arithmetic and masks (
 from __future__ import annotations
 
 import functools
+import itertools
 import opcode
 import re
 import types
@@ -38,36 +39,71 @@ def any_of(ops: set[int]) -> bytes:
 JUMPS = b"%b*(?:%b|%b(?=%b))" % tuple(map(any_of, ({opcode.EXTENDED_ARG}, LOOPING, {LOAD_CONST}, OPERATORS)))
 
 
-def seconds_of(fn: Any, bound: tuple[Any, ...]) -> float:
-    """The bound of one call."""
-    code = getattr(getattr(fn, "__func__", fn), "__code__", None)
-    if code is None:
-        return 0.0
-    sizes, elements, given = [1], 0, []
-    for value in bound:
-        if type(value) is types.FunctionType:
-            given.append(value.__code__)
-        size, count = size_of(value)
-        sizes.append(size)
-        elements = max(elements, count)
-    return of_code(code, getattr(fn, "__globals__", {}), min(max(sizes), MAX_TRIPS), elements, 0, given)
+class Bound:
+    """The bound of a function's calls. It is made in the first call: the functions that the code names by then are counted with it.
+
+    A loop runs over an axis: in the outermost one all elements are worked on once. known: the global names of the code. todo: code objects,
+    with the largest int around them that may be a number of iterations, and how deep they are within others.
+    """
+
+    __slots__ = ("known", "constant", "terms")
+
+    def __init__(self, known: dict[str, Any], todo: list[tuple[types.CodeType, int, int]]) -> None:
+        self.known = known
+        found: dict[tuple[int, int], Counts] = {}  # by the iterations that a loop has at least, and the largest such int
+        while todo:
+            code, constant, depth = todo.pop()
+            facts = facts_of(code)
+            constant = max(constant, facts.constant)
+            key = facts.least, constant
+            both = itertools.zip_longest(found.get(key, ()), facts.counts, fillvalue=(0, 0))
+            found[key] = tuple([(a[0] + b[0], a[1] + b[1]) for a, b in both])
+            if depth == 0:
+                self.constant = constant
+            if depth == DEEPEST:
+                continue
+            for each in code.co_consts:
+                if type(each) is types.CodeType:
+                    todo.append((each, constant, depth + 1))
+            for name in code.co_names:
+                each = known.get(name)
+                if type(each) is types.FunctionType and each.__globals__ is known:
+                    todo.append((each.__code__, constant, depth + 1))
+        self.terms = list(found.items())
+
+    def seconds(self, bound: tuple[Any, ...]) -> float:
+        """The bound of one call."""
+        if not self.terms:
+            return 0.0
+        largest, elements, total = 1, 0, 0.0
+        given: list[tuple[types.CodeType, int, int]] = []
+        for value in bound:
+            cls, size, count = type(value), 1, 0  # of iterations that it may stand for, and elements
+            if cls is np.ndarray:
+                size, count = max(value.shape, default=1), value.size
+            elif cls is int:
+                size = abs(value) if abs(value) <= MAX_TRIPS else 1
+            elif cls in (list, tuple, dict, str, set):
+                size = count = len(value)
+            elif cls is types.FunctionType:
+                given.append((value.__code__, self.constant, 1))
+            largest, elements = max(largest, size), max(elements, count)
+        trips, each = min(largest, MAX_TRIPS), ON_ARRAY if elements else 0.0
+        for (least, constant), counts in self.terms + (Bound(self.known, given).terms if given else []):
+            runs, around, before = float(max(trips, constant, least)), 1.0, 1.0
+            for count, working in counts:
+                total += (INSTRUCTION * count + each * working) * around + ELEMENT * elements * working * before
+                around, before = around * runs, around
+        return total
 
 
-def size_of(value: Any) -> tuple[int, int]:
-    """The largest number of iterations that a value may stand for, and its elements."""
-    if type(value) is np.ndarray:
-        return max(value.shape, default=1), value.size
-    if type(value) is int:
-        return (abs(value) if abs(value) <= MAX_TRIPS else 1), 0
-    if type(value) in (list, tuple, dict, str, set):
-        return len(value), len(value)
-    return 1, 0
+Counts = tuple[tuple[int, int], ...]  # by the number of loops around: instructions, and those that may work on each element
 
 
 class CodeFacts(NamedTuple):
     """Properties of a code object that the time of a call follows from."""
 
-    counts: tuple[tuple[int, int], ...]  # by the number of loops around: instructions, and those that may work on each element
+    counts: Counts
     least: int  # iterations of a loop
     constant: int  # the largest int that may be a number of iterations
 
@@ -115,23 +151,3 @@ def loops_of(jumps: dict[int, int]) -> list[list[int]]:
         else:
             found.append([head, end])
     return found
-
-
-def of_code(code: types.CodeType, known: dict[str, Any], trips: int, elements: int, depth: int, given: list[Any]) -> float:
-    """The bound of a code object, of those within it, and of the functions that it names and is given. A loop runs over an axis: in the
-    outermost one all elements are worked on once.
-    """
-    facts = facts_of(code)
-    trips = max(trips, facts.constant)
-    runs = float(max(trips, facts.least))
-    each = INSTRUCTION, ON_ARRAY if elements else 0.0
-    total = sum(
-        (each[0] * count + each[1] * working) * runs**deep + ELEMENT * elements * working * runs ** max(deep - 1, 0)
-        for deep, (count, working) in enumerate(facts.counts)
-    )
-    inner = given + [c for c in code.co_consts if type(c) is types.CodeType]
-    named = (known.get(name) for name in code.co_names)
-    inner += [f.__code__ for f in named if type(f) is types.FunctionType and f.__globals__ is known]
-    if depth < DEEPEST:
-        total += sum(of_code(c, known, trips, elements, depth + 1, []) for c in inner)
-    return total

@@ -171,6 +171,24 @@ def range_text(m: Mark) -> str:
     return f"the marked range [{m.low}, {'inf)' if m.high is None else f'{m.high}]'}"
 
 
+def kind_text(value: Any, has_sizes: bool = True, depth: int = 0) -> str:
+    """The kind of a value, or of a call with these arguments, as text: types and, unless has_sizes is false, the powers of two of sizes and
+    ints. The first items of a container stand for the others, which may change from call to call. It runs no code of the user's.
+    """
+    cls = type(value)
+    if cls is np.ndarray:
+        return f"{value.dtype.str}{[*map(int.bit_length, value.shape)] if has_sizes else value.ndim}"
+    if cls is int or cls is str:
+        return f"{cls.__name__}{(value if cls is int else len(value)).bit_length() if has_sizes else ''}"
+    if cls in (bool, type(None)):
+        return repr(value)
+    if cls in (tuple, list, dict) and depth <= DEEPEST:
+        items = islice(value.items() if cls is dict else value, MAX_ITEMS)
+        many = len(value).bit_length() if has_sizes else ""
+        return f"{cls.__name__}{many}({' '.join([kind_text(v, has_sizes, depth + 1) for v in items])})"
+    return ascii(type.__repr__(cls))
+
+
 class Profile:
     r"""The sizes and ints of one function's calls that captures have seen, and the economy.
 
@@ -183,6 +201,7 @@ class Profile:
         self.fixed: set[Place] = set()
         self.marks: dict[Place, Mark] = {}
         self.history: list[dict[Place, int]] = []
+        self.first: dict[Place, int] = {}  # the size or int that each place had when it was seen first
         self.is_loaded = False
         self.is_changed = False
 
@@ -190,7 +209,7 @@ class Profile:
         """A copy that records independently from here on."""
         other = Profile()
         other.dynamic, other.fixed, other.marks = set(self.dynamic), set(self.fixed), {**self.marks}
-        other.history, other.is_loaded = list(self.history), self.is_loaded
+        other.history, other.first, other.is_loaded = list(self.history), {**self.first}, self.is_loaded
         return other
 
     def begin(self) -> dict[Place, int]:
@@ -199,12 +218,15 @@ class Profile:
         self.history = [*self.history[1 - KEPT_CAPTURES :], record]
         return record
 
+    def add(self, sizes: dict[Place, int]) -> None:
+        """Record the sizes of a program that an earlier process has saved."""
+        self.history.append(sizes)
+        self.first = sizes | self.first
+
     def observe(self, record: dict[Place, int], place: Place, size: int) -> None:
         """Record a size of this capture."""
         record[place] = size
-        if place in self.dynamic:
-            return
-        if any(before.get(place, size) != size for before in self.history if before is not record):
+        if self.first.setdefault(place, size) != size and place not in self.dynamic:
             self.dynamic.add(place)
             self.is_changed = True
 

@@ -22,7 +22,6 @@ import math
 import os
 import sys
 import time
-import weakref
 from _thread import allocate_lock
 from collections.abc import Callable
 from typing import Any
@@ -30,9 +29,10 @@ from typing import Any
 from ..base import lazy, processors
 from ..base.signals import Deferred, pass_on
 from ..builds.background import beside
-from . import bound as bounds
 from . import budget, overtaking
+from .bound import Bound
 from .notes import EconomyNotes
+from .saved_text import NotSaved
 
 LONG = 5e-3  # seconds that a call may take, by its bytecode and sizes, from which its kind is captured at once
 BACKOFF = 4  # the price of captures is multiplied by it after each that was not whole
@@ -49,6 +49,7 @@ SESSION = "cinductor.capture.session"  # the module that captures import
 # It and modules that it imports, in an order in which each takes a part of the time: between them an import can end with the process.
 IMPORTED = ("cinductor.capture.syntax.rewrite", "cinductor.capture.call_state", "cinductor.capture.calls.calls", "cinductor.capture.calls.builtins", SESSION)
 IMPORTING = "NumPy runs the calls while cinductor's modules for capture are imported"
+SAVED = "saved"
 INEXACT = "the original function has run such calls, and a program of it would give other bits; mode='now' compiles it"
 
 
@@ -77,8 +78,8 @@ class Economy:
         self.wishes = 0  # kinds captured at once
         self.broken: Exception | None = None  # of a build beside calls: NumPy runs them from then on
         self.captured = self.built = 0.0  # seconds of captures, and of builds in the background
+        self.bound: Bound | None = None  # of the function's calls; None until it is needed
         self.notes: EconomyNotes | None = None  # between processes; None until the first call
-        self.replacements: weakref.WeakValueDictionary[int, Replacement] = weakref.WeakValueDictionary()  # by id of the program, until they are built
         self.unpaid_since: float | None = None  # when the capture in progress began, if nothing has paid for it
 
     @property
@@ -106,9 +107,9 @@ class Economy:
             account.due = RENT * account.price if is_whole else max(self.price, RENT * unbuilt)
             account.why = None if is_whole else waits(account, "another capture")
 
-    def wants_capture(self, job: Any, account: Any, bound: tuple[Any, ...]) -> bool:
-        """True if this call is captured. C asks in the first call of a kind, when a capture has been paid for, and for
-        sizes that are larger than before or among the first that differ.
+    def wants_capture(self, job: Any, account: Any, bound: tuple[Any, ...]) -> bool | str:
+        """True if this call is captured, SAVED if only a saved call is looked up for it. C asks in the first call of a kind, when a capture
+        has been paid for, and for sizes that are larger than before or among the first that differ.
         """
         if self.broken is not None:
             account.due, account.why = math.inf, job.warn_of_build(self.broken)
@@ -132,19 +133,19 @@ class Economy:
             self.wishes += 1
             self.unpaid_since = self.clock()
             return True
-        if account.program is not None or (is_first and job.has_saved and not job.captures):
-            self.unpaid_since = self.clock() if account.spent < budget.CAPTURE else None
+        if account.program is not None:
             return True
-        if account.spent >= (self.price if is_new else account.due) or self.is_long(job, bound):
+        due = max(account.due, self.price) if is_new or account.due else 0.0  # other kinds' captures may have failed since
+        if account.spent >= due or self.is_long(job, bound):
             return True
-        if is_new:
-            account.due = self.price
-            account.why = waits(account, "a capture")
-        return False
+        if account.due != due:
+            account.due = due
+            account.why = waits(account, "a capture" if is_new else "another capture")
+        return SAVED if is_first and job.may_be_saved(bound) else False
 
     def opens(self, job: Any, account: Any, bound: tuple[Any, ...]) -> bool:
-        """True if NumPy runs a call that wants a capture, because the modules that capture are imported in the background. Saved calls need none."""
-        if not opening.is_needed or (job.has_saved and not job.captures) or not has_another_processor() or self.is_long(job, bound):
+        """True if NumPy runs a call that wants a capture, because the modules that capture are imported in the background."""
+        if not opening.is_needed or not has_another_processor() or self.is_long(job, bound):
             return False
         if self.unpaid_since is not None:
             self.wishes -= 1
@@ -159,7 +160,14 @@ class Economy:
 
     def is_long(self, job: Any, bound: tuple[Any, ...]) -> bool:
         """True if the call may take so long, by its bytecode and sizes, that nothing has to be paid before its capture."""
-        return bounds.seconds_of(job.fn, bound) >= LONG * float(BACKOFF**self.failures) + self.opening
+        return self.bound_of(job, bound) >= LONG * float(BACKOFF**self.failures) + self.opening
+
+    def bound_of(self, job: Any, bound: tuple[Any, ...]) -> float:
+        """Seconds that the call may take, by its bytecode and sizes."""
+        if self.bound is None:
+            code = getattr(getattr(job.fn, "__func__", job.fn), "__code__", None)
+            self.bound = Bound(getattr(job.fn, "__globals__", {}), [] if code is None else [(code, 1, 0)])
+        return self.bound.seconds(bound)
 
     def notes_of(self, job: Any) -> EconomyNotes:
         """The notes of earlier processes."""
@@ -219,18 +227,16 @@ class Economy:
         rent = 0.0 if is_wish else max(rent, 0.0)
         if not program.copy_stencils(rent, functools.partial(beside.add, made)):
             return False
-        self.replacements[id(program)] = made
         if is_wish:
             account.builds += 1
         if not rent:
             beside.add(made)
         return True
 
-    def after_replacement(self, program: Any, task: Callable[[], None]) -> None:
-        """Do it when a C compiler has built what takes the place of the program's kernels of stencils."""
-        made = self.replacements.get(id(program))
-        if made is None or not made.put(task):
-            task()
+    def before_recall(self, job: Any, owed: float, program: Any, *estimates: Any) -> None:
+        """The program of a saved call is about to be built, for which an earlier process has paid all but `owed`."""
+        if not self.copies(job, program, None, owed):
+            raise NotSaved("its kernels are not built")
 
     def defer(self, job: Any, account: Any, program: Any, seconds: float, changes: Any = None) -> overtaking.Overtaking | None:
         """A capture has been whole, and its program is not built. seconds: what a call takes in NumPy. Returns what leaves the
@@ -329,18 +335,10 @@ class Build:
 class Replacement:
     """The build of what takes the place of kernels of stencils. The program refers to it until it is queued."""
 
-    __slots__ = ("job", "program", "after", "__weakref__")
+    __slots__ = ("job", "program")
 
     def __init__(self, job: Any, program: Any) -> None:
         self.job, self.program = job, program
-        self.after: list[Callable[[], None]] | None = []  # None: it is built
-
-    def put(self, task: Callable[[], None]) -> bool:
-        """Have it done after the build; False if that has ended."""
-        if self.after is None:
-            return False
-        self.after.append(task)
-        return True
 
     def __call__(self) -> None:
         economy, began = self.job.economy, Economy.clock()
@@ -350,12 +348,7 @@ class Replacement:
             pass_on(error)
             why = lazy.load("capture.session").describe(error, is_ours=True)
             self.job.warn_once("numpy", f"{self.job.name} runs on kernels of stencils, which are slower: {why}")
-            self.after = []
         economy.built += Economy.clock() - began
-        economy.replacements.pop(id(self.program), None)
-        tasks, self.after = self.after or [], None
-        for task in tasks:
-            task()
 
 
 class Paying:

@@ -26,9 +26,11 @@ from ..base.user_frame import hide_our_frames
 from ..config import OWN, RACED, config, resolve, user_backend
 from ..diagnosis import events, stats_types
 from . import saved, watching
-from .dynamic import Profile, any_unbacked, profile_path
-from .economy import Economy, waits
+from .dynamic import Profile, any_unbacked, kind_text, profile_path
+from .economy import SAVED, Economy, waits
 from .turn import Turn
+
+ABOUT_BUILT = (*RACED, "graphs")  # options that NumPy cannot do anything about
 
 
 class Capturing(_local):
@@ -89,7 +91,7 @@ class Job:
         self.has_given_inexact = False  # results that may differ from NumPy's in the last bits
         self.economy = Economy()  # decides when calls are captured and built
         self.was_plain = False  # NumPy has run calls that may be compiled later, with the same bits
-        self.knows_saved: bool | None = None  # the disk cache had calls of it; None: it was not asked
+        self.known_kinds: frozenset[str] | None = None  # of the calls that the disk cache had; None: it was not asked
         self.is_for_show = False  # its only call is made by `explain`
         self.on_run: Any = None  # `Tracer.on_run` of its captures
         self.why: str | None = None  # why NumPy ran the latest call that was tried, or None
@@ -140,9 +142,19 @@ class Job:
     @property
     def has_saved(self) -> bool:
         """True if the disk cache had calls of it when it was asked first."""
-        if self.knows_saved is None:
-            self.knows_saved = saved.has_calls() and saved.is_there(self.first_key)
-        return self.knows_saved
+        return bool(self.saved_kinds)
+
+    @property
+    def saved_kinds(self) -> frozenset[str]:
+        """The kinds of calls of it that the disk cache had when it was asked first."""
+        if self.known_kinds is None:
+            key = self.first_key if saved.has_calls() else None
+            self.known_kinds = frozenset([kind for kind, _ in saved.calls_under(key)] if saved.is_there(key) else ())
+        return self.known_kinds
+
+    def may_be_saved(self, bound: tuple[Any, ...]) -> bool:
+        """True if the disk cache had a call of this kind."""
+        return bool(self.saved_kinds) and kind_text(bound, False) in self.saved_kinds
 
     @functools.cached_property
     def first_key(self) -> str | None:
@@ -168,7 +180,7 @@ class Job:
 
     def option(self, name: str) -> Any:
         """One option in force."""
-        return self.asked.get(name, getattr(config, name))
+        return self.asked[name] if name in self.asked else getattr(config, name)
 
     @property
     def dynamic(self) -> bool | None:
@@ -214,7 +226,10 @@ class Job:
             return f"backend {settings['backend']!r} was requested"
         if settings["fullgraph"] or settings["backend"] == "interp":
             return "fullgraph=True was requested" if settings["fullgraph"] else "backend 'interp' builds nothing"
-        return next((f"option {name} is about programs that are built" for name in (*RACED, "graphs") if self.option(name)), None)
+        for name in ABOUT_BUILT:
+            if self.option(name):
+                return f"option {name} is about programs that are built"
+        return None
 
     @property
     def pays(self) -> bool:
@@ -296,7 +311,8 @@ class Job:
             if contains_traced(bound):
                 return self.run_eager(args, kwargs)
         account = compiled.account(bound) if self.pays and self.owner is None else None
-        if account is not None and not self.economy.wants_capture(self, account, bound):
+        wanted = None if account is None else self.economy.wants_capture(self, account, bound)
+        if wanted is False:
             return self.run_noted(account, args, kwargs)
         refused = compiled.account(bound) if account is None and compiled.accounts() and not self.is_inexact else None
         if refused is not None and not self.economy.wants_another(self, refused, bound):
@@ -318,10 +334,10 @@ class Job:
                 return self.run_eager(args, kwargs)
         try:
             self.why = why = self.why_plain() or self.why_no_more(compiled, bound)
-            if why is None and account is not None and self.economy.opens(self, account, bound):
-                return self.run_noted(account, args, kwargs)
-            if why is None and not self.is_dry and saved.recall(self, compiled, bound, not self.captures):
+            if why is None and not self.is_dry and saved.recall(self, compiled, bound):
                 return _core.MISSING  # the caller tries again
+            if why is None and account is not None and (wanted is SAVED or self.economy.opens(self, account, bound)):
+                return self.run_noted(account, args, kwargs)
             if why is None:
                 return self.capture(compiled, bound, args, kwargs)
         finally:

@@ -3,21 +3,19 @@ NumPy, and the times of programs that were compared with NumPy. They are stored 
 
     failures 1
     spent DIGEST 0.0123                   a kind of calls, and seconds in NumPy
-    times DIGEST 12 1.2e-05 9e-06         a saved call; calls, and seconds of the fastest, compiled and in NumPy
+    times DIGEST 1.2e-05 9e-06            a saved call, and seconds of the fastest, compiled and in NumPy
+    owed DIGEST 0.0123                    a saved call whose kernels no compiler has built, and seconds of runs on stencils before one does
 
 Notes are read in a function's first call, and written when the process ends.
 """
 
 from __future__ import annotations
 
-from itertools import islice
 from typing import Any
-
-import numpy as np
 
 from .. import _core
 from . import saved
-from .dynamic import DEEPEST, MAX_ITEMS
+from .dynamic import kind_text
 
 LEAST = 3e-3  # seconds in NumPy about which a later process is told: loading a program takes as long
 FADED = 0.5  # of what earlier processes have spent
@@ -32,7 +30,8 @@ class EconomyNotes:
         self.failures = 0
         self.spent: dict[str, float] = {}
         self.times: dict[str, tuple[float, float]] = {}
-        self.accounts: list[tuple[Any, Any]] = []  # of this process: the kind of calls, and the account
+        self.owed: dict[str, float] = {}
+        self.accounts: list[tuple[str, Any]] = []  # of this process: the kind of calls, and the account
         self.programs: dict[str, Any] = {}
         key = key_of(job) if saved.has_calls() else None
         text = _core.read_call(key) if key is not None and saved.is_there(key) else None
@@ -49,6 +48,8 @@ class EconomyNotes:
             self.failures = min(max(int(parts[1]), 0), MAX_FAILURES)
         elif parts[0] == "spent" and len(parts) == 3:
             self.spent[parts[1]] = max(float(parts[2]), 0.0)
+        elif parts[0] == "owed" and len(parts) == 3:
+            self.owed[parts[1]] = max(float(parts[2]), 0.0)
         elif parts[0] == "times" and len(parts) == 4:
             self.times[parts[1]] = float(parts[2]), float(parts[3])
 
@@ -56,10 +57,10 @@ class EconomyNotes:
         """Begin a new account with the seconds that earlier processes have spent."""
         if len(self.accounts) >= MOST:
             return
-        kind = tuple([part_of(v, 0) for v in bound])
+        kind = kind_text(bound)
         self.accounts.append((kind, account))
         if self.spent:
-            account.spent = self.spent.get(digest_of(text_of(kind)), 0.0)
+            account.spent = self.spent.get(digest_of(kind), 0.0)
 
     def note(self, specialization: Any, text: str) -> str:
         """Remember the program of a saved call. Returns the call's digest."""
@@ -69,9 +70,15 @@ class EconomyNotes:
         self.programs[digest] = specialization
         return digest
 
+    def owed_by(self, text: str) -> float | None:
+        """Seconds of runs on stencils that a saved call owes before its kernels are built; None if they are in the cache."""
+        return self.owed.get(digest_of(text)) if self.owed else None
+
     def judge(self, specialization: Any, text: str) -> None:
-        """Have the program of a saved call compared with NumPy, unless the result is known."""
+        """Have the program of a saved call compared with NumPy, unless the result is known or a compiler is still to build it."""
         digest = self.note(specialization, text)
+        if digest in self.owed:
+            return
         compiled, numpy = self.times.get(digest, (0.0, 0.0))
         specialization.compare(numpy, 0, compiled)
 
@@ -80,10 +87,12 @@ class EconomyNotes:
         spent = {digest: FADED * seconds for digest, seconds in self.spent.items()}
         for kind, account in self.accounts:
             if self.spent or account.spent >= LEAST:
-                spent[digest_of(text_of(kind))] = account.spent
+                spent[digest_of(kind)] = account.spent
+        owed = self.owed | {digest: s.program.owed for digest, s in self.programs.items()}
         times = self.times | {d: t for d, s in self.programs.items() if (t := s.times) is not None}
         found = [f"failures {failures}"] if failures else []
         found += [f"spent {digest} {seconds:.3g}" for digest, seconds in spent.items() if seconds >= LEAST]
+        found += [f"owed {digest} {seconds:.3g}" for digest, seconds in owed.items() if seconds is not None]
         return found + [f"times {digest} {own:.3g} {numpy:.3g}" for digest, (own, numpy) in times.items()]
 
     def write(self, job: Any) -> None:
@@ -97,32 +106,6 @@ def key_of(job: Any) -> str | None:
     """The key of a function's notes, which is that of its saved calls in another order; None: nothing is read or written."""
     key: str | None = job.first_key
     return None if key is None else key[::-1]
-
-
-def part_of(value: Any, depth: int) -> Any:
-    """The part of a kind of calls that describes one argument. The first items of a container stand for the others, which may change from
-    call to call.
-    """
-    cls = type(value)
-    if cls is np.ndarray:
-        return (cls, value.dtype, *map(int.bit_length, value.shape))
-    if cls is int:
-        return (cls, value.bit_length())
-    if cls in (bool, type(None)):
-        return value
-    if cls is str:
-        return (cls, len(value).bit_length())
-    if cls in (tuple, list, dict) and depth < DEEPEST:
-        items = value.items() if cls is dict else value
-        return (cls, len(value).bit_length(), *(part_of(v, depth + 1) for v in islice(items, MAX_ITEMS)))
-    return cls
-
-
-def text_of(kind: Any) -> str:
-    """The text of a kind of calls. It runs no code of the user's."""
-    if type(kind) is tuple:
-        return f"({', '.join(map(text_of, kind))})"
-    return type.__repr__(kind) if isinstance(kind, type) else repr(kind)
 
 
 def digest_of(text: str) -> str:

@@ -9,8 +9,8 @@ guard, as in every call, and compiles the graph, whose kernels are in the cache.
 such name (one of a user's class, an array that never changes) is not saved. Only lines of text are read: none is
 evaluated or unpickled.
 
-A file of the cache has the latest calls of one function under the same settings. Its name is a digest of
-everything that a capture depends on besides the arguments (`key_of`).
+A file of the cache has the latest calls of one function under the same settings, each after the kind of call that it was captured
+for. Its name is a digest of everything that a capture depends on besides the arguments (`key_of`).
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from ..base.user_frame import PACKAGE
 from ..diagnosis import events
 from ..extensions import HEURISTICS
 from . import dynamic
+from .dynamic import kind_text
 from .saved_text import UNREADABLE, CallReader, CallWriter, NotSaved, digest_of
 
 Traced = _core.Traced
@@ -163,43 +164,39 @@ def save(job: Any, bound: tuple[Any, ...], specialization: Any, stage: Any) -> N
         return
     if len(text) > MAX_TEXT:
         return
-    put = functools.partial(put_first, job, key, specialization, text)
-    if is_replaced:
-        job.economy.after_replacement(specialization.program, put)
-    else:
-        put()
+    notes = job.economy.notes
+    if notes is not None:
+        notes.note(specialization, text)
+        if is_replaced:  # a process that reads the call does not wait for a compiler, however this one ends
+            notes.write(job)
+    job.recalled.add(text)
+    calls = [(kind_text(bound, False), text), *((kind, one) for kind, one in calls_under(key) if one != text)]
+    write(key, BETWEEN.join(f"{kind}\n{one}" for kind, one in calls[:MAX_CALLS]))
 
 
-def put_first(job: Any, key: str, specialization: Any, text: str) -> None:
-    """Write a call as the latest of its function."""
-    if job.pays:
-        job.economy.notes_of(job).note(specialization, text)
-    kept = [one for one in (_core.read_call(key) or "").split(BETWEEN) if one not in ("", text)]
-    write(key, BETWEEN.join([text, *kept[: MAX_CALLS - 1]]))
+def calls_under(key: str | None) -> list[tuple[str, str]]:
+    """The saved calls, the latest first: the kind of call, and the text."""
+    parts = [one.partition("\n") for one in ((key and _core.read_call(key)) or "").split(BETWEEN)]
+    return [(kind, text) for kind, _, text in parts if text]
 
 
-def calls_under(key: str) -> list[str]:
-    """The saved calls, the latest first."""
-    text = _core.read_call(key)
-    return [] if text is None else text.split(BETWEEN)
-
-
-def recall(job: Any, compiled: Any, bound: tuple[Any, ...], is_first: bool = True) -> bool:
-    """True if a saved call matches this one; the function then has its specialisation. is_first: calls are only
-    looked up before the first capture, whose result is saved under the same key.
-    """
+def recall(job: Any, compiled: Any, bound: tuple[Any, ...]) -> bool:
+    """True if a saved call matches this one; the function then has its specialisation."""
     key = job.saved_under = key_of(job, bound)
-    for text in () if key is None or not is_first else calls_under(key):
-        if text in job.recalled:  # its guards held once and then failed, so it is captured
+    notes, calls = job.economy.notes, calls_under(key)
+    kind = kind_text(bound, False) if calls else ""
+    for saved_kind, text in calls:
+        if saved_kind != kind or text in job.recalled:  # of this process, or its guards held once and then failed
             continue
         try:
             found = CallReader(job.fn, bound, text)
-            specialization = made_again(job, found, bound)
+            owed = None if notes is None else notes.owed_by(text)
+            specialization = made_again(job, found, bound, owed)
         except (NotSaved, *UNREADABLE, _core.Error):
             continue  # capture reports the problem
         if specialization is None or (job.was_plain and specialization.is_inexact):
             continue
-        job.profile.history.append({(name, axis): size for name, axis, size in found.sizes})
+        job.profile.add({(name, axis): size for name, axis, size in found.sizes})
         job.recalled.add(text)
         job.keep(compiled, specialization, bound)
         if job.pays:
@@ -208,8 +205,10 @@ def recall(job: Any, compiled: Any, bound: tuple[Any, ...], is_first: bool = Tru
     return False
 
 
-def made_again(job: Any, found: CallReader, bound: tuple[Any, ...]) -> Any:
-    """Rebuild the specialisation of a saved call; None if its guards fail for these arguments."""
+def made_again(job: Any, found: CallReader, bound: tuple[Any, ...], owed: float | None = None) -> Any:
+    """Rebuild the specialisation of a saved call; None if its guards fail for these arguments. owed: seconds of runs on stencils before its
+    kernels are built; None: they are in the cache.
+    """
     tracer = _core.Tracer(
         job.name,
         options=job.options(),
@@ -219,6 +218,8 @@ def made_again(job: Any, found: CallReader, bound: tuple[Any, ...]) -> Any:
         key=job.key,
         keep=job.segments,
     )
+    if owed is not None:
+        tracer.on_build = functools.partial(job.economy.before_recall, job, owed)
     for symbol in found.symbols:
         tracer.symbol(*symbol)
     for call in found.calls:

@@ -17,7 +17,6 @@ from ..base import float_warnings, interrupt, signals, user_frame
 from ..base.class_lookup import is_a
 from ..base.region_outcome import IN_PYTHON, RegionOutcome
 from ..base.signals import Abandon, OverBudget, Raised, Replan, Signal, Suspect
-from ..calls import bound as bounds
 from ..calls import economy, saved, watching
 from ..calls.budget import Allowance, is_little, is_worth_pieces, needs_no_break
 from ..calls.dynamic import Symbols, UnbackedForced, any_unbacked
@@ -167,7 +166,7 @@ def allowance_of(job: Job, compiled: Any, bound: Any) -> Allowance:
     """The time that captures of a call may take."""
     pays = job.pays
     account = compiled.account(bound) if pays and job.owner is None else None
-    return Allowance(job.option("capture_limit"), pays, account, functools.partial(bounds.seconds_of, job.fn, bound), capturing.used.get(id(job), 0.0))
+    return Allowance(job.option("capture_limit"), pays, account, functools.partial(job.economy.bound_of, job, bound), capturing.used.get(id(job), 0.0))
 
 
 def postpone(account: Any, job: Job, bound: Any, args: Any, kwargs: Any, why: str) -> Any:

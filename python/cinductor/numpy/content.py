@@ -26,7 +26,7 @@ from .surface import (
 )
 
 
-@function(np.copy)
+@function("copy")
 def copy(t: Any, a: Any, order: str = "K", subok: bool = False) -> Any:
     """np.copy"""
     return t.copy(array(t, a), layout(array(t, a), order))
@@ -65,14 +65,10 @@ def astype(
     return t.as_scalar(made) if self.kind == "scalar" else made
 
 
-if hasattr(np, "astype"):
-
-    @function(np.astype)
-    def astype_function(
-        t: Any, x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None
-    ) -> Any:
-        """np.astype"""
-        return astype(t, x, dtype, copy=copy)
+@function("astype")
+def astype_function(t: Any, x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Any:
+    """np.astype"""
+    return astype(t, x, dtype, copy=copy)
 
 
 @method("fill")

@@ -67,11 +67,11 @@ def filled(value: int, usual: Any) -> Any:
     return handler
 
 
-function(np.zeros, creates=True)(filled(0, float))
-function(np.ones, creates=True)(filled(1, None))
+function("zeros", creates=True)(filled(0, float))
+function("ones", creates=True)(filled(1, None))
 
 
-@function(np.empty, creates=True)
+@function("empty", creates=True)
 def empty(
     t: Any,
     shape: Any,
@@ -98,7 +98,7 @@ def checked(shape: tuple[int, ...]) -> tuple[int, ...]:
     return shape
 
 
-@function(np.full, creates=True)
+@function("full", creates=True)
 def full(
     t: Any,
     shape: Any,
@@ -139,7 +139,7 @@ def like_shape(x: Any, shape: Any, order: str) -> tuple[tuple[int, ...], str]:
     return checked(shape), "C" if loses else like_order(x, order)
 
 
-@function(np.full_like, creates=True)
+@function("full_like", creates=True)
 def full_like(
     t: Any,
     a: Any,
@@ -180,11 +180,11 @@ def filled_like(value: int) -> Any:
     return handler
 
 
-function(np.zeros_like, creates=True)(filled_like(0))
-function(np.ones_like, creates=True)(filled_like(1))
+function("zeros_like", creates=True)(filled_like(0))
+function("ones_like", creates=True)(filled_like(1))
 
 
-@function(np.empty_like, creates=True)
+@function("empty_like", creates=True)
 def empty_like(
     t: Any,
     prototype: Any,
@@ -202,7 +202,7 @@ def empty_like(
     return t.empty(size, wanted_dtype(x.dtype if dtype is None else dtype), order, x)
 
 
-@function(np.eye, creates=True)
+@function("eye", creates=True)
 def eye(
     t: Any,
     N: int,
@@ -224,7 +224,7 @@ def eye(
     return cast(t, where, made)
 
 
-@function(np.identity, creates=True)
+@function("identity", creates=True)
 def identity(t: Any, n: int, dtype: Any = None, *, like: Any = None) -> Any:
     """np.identity"""
     return eye(t, n, dtype=float if dtype is None else dtype, like=like)
@@ -248,7 +248,7 @@ def make_constant(t: Any, value: np.ndarray) -> Any:
     return t.lift(value, None, True) if t.constant is None else t.constant(value)
 
 
-@function(np.array, creates=True)
+@function("array", creates=True)
 def array(
     t: Any,
     object: Any,
@@ -339,7 +339,7 @@ def element(t: Any, value: Any, dtype: np.dtype) -> Any:
     return operand(t, value, dtype)
 
 
-@function(np.asarray, np.asanyarray, creates=True)
+@function("asarray", "asanyarray", creates=True)
 def asarray(
     t: Any,
     a: Any,
@@ -356,14 +356,14 @@ def asarray(
     return array(t, a, dtype, copy=copy, order=order or "K")
 
 
-@function(np.ascontiguousarray, creates=True)
+@function("ascontiguousarray", creates=True)
 def ascontiguousarray(t: Any, a: Any, dtype: Any = None, *, like: Any = None) -> Any:
     """np.ascontiguousarray: at least one dimension."""
     x = asarray(t, a, dtype, "C", like=like)
     return t.reshape(x, (1,)) if x.ndim == 0 else x
 
 
-@function(np.asfortranarray, creates=True)
+@function("asfortranarray", creates=True)
 def asfortranarray(t: Any, a: Any, dtype: Any = None, *, like: Any = None) -> Any:
     """np.asfortranarray: at least one dimension."""
     x = asarray(t, a, dtype, "F", like=like)

@@ -39,7 +39,7 @@ def single(t: Any, name: str, key: str, f: Any, x: Any, shape: Any, dtype: np.dt
     return careful(t, name, key, call, [x], shape, dtype)
 
 
-@function(np.linalg.svd)
+@function("linalg.svd")
 def svd(
     t: Any, a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False
 ) -> Any:
@@ -60,13 +60,13 @@ def svd(
     return result_of(np.linalg.svd)(*packed(t, "svd", f"{full}", call, [x], shapes, [dtype, real, dtype]))
 
 
-@function(np.linalg.svdvals)
+@function("linalg.svdvals")
 def svdvals(t: Any, x: Any, /) -> Any:
     """np.linalg.svdvals"""
     return svd(t, x, compute_uv=False)
 
 
-@function(np.linalg.eigh)
+@function("linalg.eigh")
 def eigh(t: Any, a: Any, UPLO: str = "L") -> Any:  # noqa: N803
     """np.linalg.eigh"""
     if UPLO.upper() not in ("L", "U"):
@@ -79,7 +79,7 @@ def eigh(t: Any, a: Any, UPLO: str = "L") -> Any:  # noqa: N803
     return result_of(np.linalg.eigh)(*packed(t, "eigh", UPLO, call, [x], [x.shape[:-1], x.shape], [real, dtype]))
 
 
-@function(np.linalg.eigvalsh)
+@function("linalg.eigvalsh")
 def eigvalsh(t: Any, a: Any, UPLO: str = "L") -> Any:  # noqa: N803
     """np.linalg.eigvalsh"""
     if UPLO.upper() not in ("L", "U"):
@@ -88,7 +88,7 @@ def eigvalsh(t: Any, a: Any, UPLO: str = "L") -> Any:  # noqa: N803
     return single(t, "eigvalsh", UPLO, lambda a: np.linalg.eigvalsh(a, UPLO), x, x.shape[:-1], real)
 
 
-@function(np.linalg.eig)
+@function("linalg.eig")
 def eig(t: Any, a: Any) -> Any:
     """np.linalg.eig. For a real matrix the dtype of the result depends on the values; the program uses the dtype
     found in this call.
@@ -103,7 +103,7 @@ def eig(t: Any, a: Any) -> Any:
     return result_of(np.linalg.eig)(*(as_found(t, a, part, made[0], dtype) for part in made))
 
 
-@function(np.linalg.eigvals)
+@function("linalg.eigvals")
 def eigvals(t: Any, a: Any) -> Any:
     """np.linalg.eigvals, as np.linalg.eig"""
     x, dtype, _ = stack_of(t, a, True)
@@ -126,7 +126,7 @@ def as_found(t: Any, given: Any, made: Any, values: Any, dtype: np.dtype) -> Any
     return made.real if dtype == np.float64 else cast(t, made.real, dtype)  # NumPy computes in complex128
 
 
-@function(np.linalg.qr)
+@function("linalg.qr")
 def qr(t: Any, a: Any, mode: str = "reduced") -> Any:
     """np.linalg.qr"""
     refuse(mode not in ("reduced", "complete", "r"), f"mode={mode!r}")
@@ -142,7 +142,7 @@ def qr(t: Any, a: Any, mode: str = "reduced") -> Any:
     return result_of(np.linalg.qr)(*packed(t, "qr", mode, call, [x], [(*outer, m, k), (*outer, k, n)], [dtype, dtype]))
 
 
-@function(np.linalg.slogdet)
+@function("linalg.slogdet")
 def slogdet(t: Any, a: Any) -> Any:
     """np.linalg.slogdet"""
     x, dtype, real = stack_of(t, a, True)
@@ -151,7 +151,7 @@ def slogdet(t: Any, a: Any) -> Any:
     return result_of(np.linalg.slogdet)(*(as_result(t, part) for part in made))
 
 
-@function(np.linalg.solve)
+@function("linalg.solve")
 def solve(t: Any, a: Any, b: Any) -> Any:
     """np.linalg.solve: a library call."""
     x, y = array(t, a), array(t, b)
@@ -175,7 +175,7 @@ def solve(t: Any, a: Any, b: Any) -> Any:
     return careful(t, "solve", "vector" if is_vector else "", call, operands, shape, dtype)
 
 
-@function(np.linalg.lstsq)
+@function("linalg.lstsq")
 def lstsq(t: Any, a: Any, b: Any, rcond: Any = None) -> Any:
     """np.linalg.lstsq. There are residuals if there are more equations than unknowns, which must then be independent.
     """

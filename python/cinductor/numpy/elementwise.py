@@ -35,7 +35,7 @@ def as_it_lies(t: Any, x: Any, dtype: np.dtype) -> Any:
     return x if is_one else operand(t, x, dtype)
 
 
-@function(np.where)
+@function("where")
 def where(t: Any, condition: Any, *choice: Any) -> Any:
     """np.where: returns an array also for rank 0. With one argument its shape depends on data."""
     if not choice:
@@ -51,7 +51,7 @@ def where(t: Any, condition: Any, *choice: Any) -> Any:
     return result
 
 
-@function(np.clip)
+@function("clip")
 def clip(
     t: Any,
     a: Any,
@@ -119,7 +119,7 @@ _integers = np.ones(1, np.intp)
 ROUNDS_TO_ITSELF = _integers.round() is _integers  # from NumPy 2.4 on, arrays of integers are copied
 
 
-@function(np.round, np.around)
+@function("round", "around")
 @method("round")
 def round_(t: Any, a: Any, decimals: int = 0, out: Any = None) -> Any:
     """np.round: scaled by a power of ten, rounded half to even, scaled back, as NumPy does."""
@@ -190,7 +190,7 @@ def stored(t: Any, x: Any, value: Any) -> Any:
     return operand(t, value, x.dtype)
 
 
-@function(np.copyto, writes=True)
+@function("copyto", writes=True)
 def copyto(t: Any, dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
     """np.copyto"""
     if type(dst) is Traced and dst.kind != "array":
@@ -213,7 +213,7 @@ def dummy_dtype(value: Any) -> Any:
     return value.dtype if hasattr(value, "dtype") else np.asarray(value).dtype
 
 
-@function(np.putmask, writes=True)
+@function("putmask", writes=True)
 def putmask(t: Any, a: Any, mask: Any, values: Any) -> None:
     """np.putmask with one value, or with as many as the array has."""
     if not is_out(a):
@@ -236,16 +236,16 @@ def conj(t: Any, self: Any, out: Any = None) -> Any:
     return into(t, out, np.conjugate(self) if self.dtype.kind == "c" else self, True)
 
 
-@function(np.iscomplexobj, np.isrealobj)
+@function("iscomplexobj", "isrealobj")
 def is_complex(t: Any, x: Any) -> bool:
     """np.iscomplexobj"""
     return x.dtype.kind == "c"
 
 
-@function(np.isrealobj)
+@function("isrealobj")
 def is_real(t: Any, x: Any) -> bool:
     """np.isrealobj"""
     return x.dtype.kind != "c"
 
 
-function(np.may_share_memory, np.shares_memory)(left_to_numpy("looks at addresses"))
+function("may_share_memory", "shares_memory")(left_to_numpy("looks at addresses"))

@@ -87,7 +87,7 @@ def one_axis(name: str) -> None:
     ) -> Any:
         return into(t, out, transform(t, name, a, n, axis, norm))
 
-    function(getattr(np.fft, name))(handler)
+    function(f"fft.{name}")(handler)
 
 
 def several_axes(name: str) -> None:
@@ -117,7 +117,7 @@ def several_axes(name: str) -> None:
             x = transform(t, step, x, n, axis, norm)
         return into(t, out, x)
 
-    function(getattr(np.fft, name))(handler)
+    function(f"fft.{name}")(handler)
 
 
 for _name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft"):

@@ -312,7 +312,7 @@ def matched(t: Any, value: Any, shape: tuple[Any, ...]) -> Any:
 # --- functions ----------------------------------------------------------------------------------
 
 
-@function(np.take)
+@function("take")
 @method("take")
 def take(
     t: Any, a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "raise"
@@ -354,7 +354,7 @@ def along(t: Any, x: Any, indices: Any, axis: Any) -> tuple[Any, int, list[Any]]
     return x, axis, found
 
 
-@function(np.take_along_axis)
+@function("take_along_axis")
 def take_along_axis(t: Any, arr: Any, indices: Any, axis: Any = -1) -> Any:
     """np.take_along_axis"""
     if axis is not None and type(arr) in (list, tuple):
@@ -363,7 +363,7 @@ def take_along_axis(t: Any, arr: Any, indices: Any, axis: Any = -1) -> Any:
     return gathered(t, x, list(range(x.ndim)), found)
 
 
-@function(np.put_along_axis, writes=True)
+@function("put_along_axis", writes=True)
 def put_along_axis(t: Any, arr: Any, indices: Any, values: Any, axis: Any) -> None:
     """np.put_along_axis"""
     refuse(type(arr) is not Traced or axis is None, "an array flattened")
@@ -386,7 +386,7 @@ def scatter_flat(t: Any, a: Any, index: Any, value: Any, mode: str = "raise") ->
     scattered(t, t.reshape(a, (a.size,)), [0], [index], value)
 
 
-@function(np.put, writes=True)
+@function("put", writes=True)
 def put(t: Any, a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
     """np.put"""
     scatter_flat(t, a, ind, v, mode)
@@ -398,7 +398,7 @@ def put_method(t: Any, self: Any, indices: Any, values: Any, mode: str = "raise"
     scatter_flat(t, self, indices, values, mode)
 
 
-@function(np.choose)
+@function("choose")
 @method("choose")
 def choose_among(t: Any, a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Any:
     """np.choose among a sequence of arrays."""
@@ -431,7 +431,7 @@ def choose_among(t: Any, a: Any, choices: Any, out: Any = None, mode: str = "rai
     return into(t, out, as_result(t, lying(t, made, "C")))
 
 
-@function(np.ix_)
+@function("ix_")
 def ix_(t: Any, *args: Any) -> Any:
     """np.ix_"""
     made = []
@@ -445,7 +445,7 @@ def ix_(t: Any, *args: Any) -> Any:
     return tuple(made)
 
 
-@function(np.place, writes=True)
+@function("place", writes=True)
 def place(t: Any, arr: Any, mask: Any, vals: Any) -> None:
     """np.place with one value."""
     value = array(t, vals)

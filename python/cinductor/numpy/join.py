@@ -37,7 +37,7 @@ def parts_of(t: Any, arrays: Any) -> list[Any]:
     return [array(t, x) for x in arrays]
 
 
-@function(np.concatenate, np.concat)
+@function("concatenate", "concat")
 def concatenate(
     t: Any,
     arrays: Any,
@@ -71,7 +71,7 @@ def end_to_end(t: Any, xs: list[Any], dtype: np.dtype, axis: int) -> Any:
     return t.concat([converted(t, laid_out(t, x), dtype) for x in xs], axis)
 
 
-@function(np.stack)
+@function("stack")
 def stack(
     t: Any,
     arrays: Any,
@@ -90,7 +90,7 @@ def stack(
     return concatenate(t, parts, axis, out, dtype=dtype, casting=casting)
 
 
-@function(np.meshgrid)
+@function("meshgrid")
 def meshgrid(
     t: Any, *xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy"
 ) -> Any:
@@ -108,7 +108,7 @@ def meshgrid(
     return tuple(t.copy(grid, "C") if copy else grid for grid in grids)
 
 
-@function(np.repeat)
+@function("repeat")
 @method("repeat")
 def repeat(t: Any, a: Any, repeats: Any, axis: Any = None) -> Any:
     """np.repeat with one number for all elements."""
@@ -126,7 +126,7 @@ def repeat(t: Any, a: Any, repeats: Any, axis: Any = None) -> Any:
     return t.reshape(t.copy(spread, "C"), (*before, n * repeats, *after)).detached()
 
 
-@function(np.tile)
+@function("tile")
 def tile(t: Any, A: Any, reps: Any) -> Any:  # noqa: N803
     """np.tile: insert an axis of copies before each axis, then reshape."""
     x, counts = array(t, A), sizes(reps)
@@ -145,7 +145,7 @@ def tile(t: Any, A: Any, reps: Any) -> Any:  # noqa: N803
     return t.reshape(t.copy(spread, "C"), whole_)
 
 
-@function(np.roll)
+@function("roll")
 def roll(t: Any, a: Any, shift: Any, axis: Any = None) -> Any:
     """np.roll: elements leave at one end of an axis and enter at the other."""
     x = array(t, a)
@@ -185,7 +185,7 @@ def is_int_or_tuple(value: Any) -> bool:
     return is_a(value, int) or (type(value) is Traced and value.dtype.kind == "i")
 
 
-@function(np.array_split)
+@function("array_split")
 def array_split(t: Any, ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
     """np.array_split: views."""
     x = array(t, ary)
@@ -214,7 +214,7 @@ def even_cuts(t: Any, n: Any, sections: int) -> list[Any]:
     return cuts
 
 
-@function(np.split)
+@function("split")
 def split(t: Any, ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
     """np.split: parts of equal size, or at given indices."""
     if rank(indices_or_sections) == 0:
@@ -226,7 +226,7 @@ def split(t: Any, ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
     return array_split(t, ary, indices_or_sections, axis)
 
 
-@function(np.kron)
+@function("kron")
 def kron(t: Any, a: Any, b: Any) -> Any:
     """np.kron: a product of both with interleaved axes, reshaped."""
     x, y = array(t, a), array(t, b)

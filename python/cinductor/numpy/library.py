@@ -269,7 +269,7 @@ def overrides(cls: type) -> bool:
     return hasattr(cls, "__array_ufunc__")
 
 
-@function(np.ufunc)
+@function("ufunc")
 def library_ufunc(
     t: Any, ufunc: Any, method: str, args: Sequence[Any], kwargs: dict[str, Any] | None
 ) -> Any:

@@ -61,7 +61,7 @@ def scaled(t: Any, name: str, call: Any, a: Any, b: Any) -> Any:
     return as_result(t, t.extern(name, "", call, [x, y], shape, dtype, elementwise=not is_blas))
 
 
-@function(np.dot)
+@function("dot")
 def dot(t: Any, a: Any, b: Any, out: Any = None) -> Any:
     """np.dot"""
     x, y, dtype = pair(t, a, b)
@@ -74,7 +74,7 @@ def dot(t: Any, a: Any, b: Any, out: Any = None) -> Any:
     return as_result(t, into(t, out, t.extern("dot", "", call_dot, [x, y], shape, dtype)))
 
 
-@function(np.vdot)
+@function("vdot")
 def vdot(t: Any, a: Any, b: Any, /) -> Any:
     """np.vdot"""
     x, y, dtype = pair(t, a, b)
@@ -82,7 +82,7 @@ def vdot(t: Any, a: Any, b: Any, /) -> Any:
     return as_result(t, t.extern("vdot", "", call_vdot, [x, y], (), dtype))
 
 
-@function(np.inner)
+@function("inner")
 def inner(t: Any, a: Any, b: Any, /) -> Any:
     """np.inner"""
     if is_number(a) or is_number(b):
@@ -93,13 +93,11 @@ def inner(t: Any, a: Any, b: Any, /) -> Any:
     return as_result(t, t.extern("inner", "", call_inner, [x, y], shape, dtype))
 
 
-if hasattr(np, "vecdot"):
-
-    @function(np.linalg.vecdot)
-    def vecdot(t: Any, x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
-        """np.linalg.vecdot"""
-        refuse(axis != -1, "axis=")
-        return np.vecdot(array(t, x1), array(t, x2))
+@function("linalg.vecdot")
+def vecdot(t: Any, x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
+    """np.linalg.vecdot"""
+    refuse(axis != -1, "axis=")
+    return np.vecdot(array(t, x1), array(t, x2))
 
 
 def linear_dtype(*xs: Any) -> np.dtype:
@@ -133,14 +131,14 @@ def whole_matrix(name: str, f: Any, to_real: bool = False, drops: int = 0) -> An
         xs = [in_place(t, x, dtype)]
         return as_result(t, careful(t, name, "", call, xs, shape, made))
 
-    return function(f)(handler)
+    return function(f"linalg.{name}")(handler)
 
 
 whole_matrix("inv", np.linalg.inv)
 whole_matrix("det", np.linalg.det, drops=2)
 
 
-@function(np.linalg.cholesky)
+@function("linalg.cholesky")
 def cholesky(t: Any, a: Any, /, *, upper: bool = False) -> Any:
     """np.linalg.cholesky: a library call."""
     x = array(t, a)

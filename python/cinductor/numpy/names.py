@@ -34,6 +34,7 @@ MODULES = {
     "fourier": """fft.fft fft.ifft fft.rfft fft.irfft fft.hfft fft.ihfft fft.fft2 fft.ifft2 fft.rfft2 fft.irfft2 fft.fftn fft.ifftn fft.rfftn
         fft.irfftn""",
 }
+ALIASES = {"concat": "concatenate"}  # functions whose own name is another one
 FOLLOWED = """
 average cov corrcoef nansum nanprod nanmean nanvar nanstd nanmax nanmin nancumsum nancumprod
 isclose allclose nan_to_num sinc angle real imag fix select isposinf isneginf array_equal

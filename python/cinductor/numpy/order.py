@@ -77,7 +77,7 @@ def argsorted(t: Any, x: Any, kind: str, axis: int = 0) -> Any:
     return t.extern("argsort", key, call, [x], x.shape, INT64, positions=axis)
 
 
-@function(np.sort)
+@function("sort")
 def sort(
     t: Any, a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None
 ) -> Any:
@@ -97,7 +97,7 @@ def sort_method(
     t.assign(self, sorted_values(t, self, axis, kind))
 
 
-@function(np.argsort)
+@function("argsort")
 @method("argsort")
 def argsort(
     t: Any, a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None
@@ -108,7 +108,7 @@ def argsort(
     return argsorted(t, x, kind, axis)
 
 
-@function(np.lexsort)
+@function("lexsort")
 def lexsort(t: Any, keys: Any, axis: Any = -1) -> Any:
     """np.lexsort of keys of rank 1: as in NumPy, one stable sort by each key, the last one last."""
     xs = [keys[k] for k in range(keys.shape[0])] if type(keys) is Traced else list(keys)
@@ -145,7 +145,7 @@ def partitioned(t: Any, name: str, a: Any, kth: Any, axis: Any, kind: str, order
     return t.extern(name, f"kth={numbers} axis={axis}", call, [x], x.shape, dtype)
 
 
-@function(np.partition)
+@function("partition")
 def partition(
     t: Any, a: Any, kth: Any, axis: Any = -1, kind: str = "introselect", order: Any = None
 ) -> Any:
@@ -153,7 +153,7 @@ def partition(
     return partitioned(t, "partition", a, kth, axis, kind, order)
 
 
-@function(np.argpartition)
+@function("argpartition")
 @method("argpartition")
 def argpartition(
     t: Any, a: Any, kth: Any, axis: Any = -1, kind: str = "introselect", order: Any = None
@@ -182,7 +182,7 @@ def searchsorted_call(side: str) -> Any:
     return call
 
 
-@function(np.searchsorted)
+@function("searchsorted")
 @method("searchsorted")
 def searchsorted(t: Any, a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
     """np.searchsorted"""
@@ -215,7 +215,7 @@ def is_monotonic(bins: Any) -> bool:
     return bool((steps >= 0).all() or (steps <= 0).all())
 
 
-@function(np.digitize)
+@function("digitize")
 def digitize(t: Any, x: Any, bins: Any, right: bool = False) -> Any:
     """np.digitize"""
     values, edges = array(t, x), array(t, bins)

@@ -43,7 +43,7 @@ def pairs(value: Any, ndim: int) -> list[tuple[Any, Any]]:
     return [pairs(v, 1)[0] for v in items]
 
 
-@function(np.pad)
+@function("pad")
 def pad(t: Any, array_: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Any:
     """np.pad"""
     refuse(not is_a(mode, str), "a mode that is a function")

@@ -64,7 +64,7 @@ for _names, _ufunc, _parameters in (
     (("all",), np.logical_and, "axis out keepdims * where"),
 ):
     _handler = reduction(_ufunc, _parameters)
-    function(*(getattr(np, n) for n in _names))(_handler)
+    function(*_names)(_handler)
     method(_names[0])(_handler)
     folds[_names[0]] = _ufunc, "reduce"
 
@@ -109,7 +109,7 @@ def counts_of(t: Any, x: Any, axis: Any, keepdims: bool, where: Any) -> Any:
     return fold(np.add, "reduce", mask, axis=axis, dtype=np.intp, keepdims=keepdims)
 
 
-@function(np.mean)
+@function("mean")
 @method("mean")
 def mean(
     t: Any, a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = UNSET, *, where: Any = UNSET
@@ -133,7 +133,7 @@ def mean(
     return into(t, out, quotient)
 
 
-@function(np.var)
+@function("var")
 @method("var")
 def var(
     t: Any, a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0, keepdims: Any = UNSET, *,
@@ -176,7 +176,7 @@ def var(
     return into(t, out, result)
 
 
-@function(np.std)
+@function("std")
 @method("std")
 def std(
     t: Any, a: Any, axis: Any = None, dtype: Any = None, out: Any = None, *args: Any, **kwargs: Any
@@ -208,11 +208,11 @@ def extreme(op: str) -> Any:
 
 for _name in ("argmax", "argmin"):
     _handler = extreme(_name)
-    function(getattr(np, _name))(_handler)
+    function(_name)(_handler)
     method(_name)(_handler)
 
 
-@function(np.ptp)
+@function("ptp")
 def ptp(t: Any, a: Any, axis: Any = None, out: Any = None, keepdims: Any = UNSET) -> Any:
     """np.ptp"""
     x, more = array(t, a), given(keepdims=keepdims)
@@ -237,7 +237,7 @@ def running(ufunc: Any) -> Any:
 
 for _names, _ufunc in (("cumsum", np.add), ("cumprod", np.multiply)):
     _handler = running(_ufunc)
-    function(getattr(np, _names))(_handler)
+    function(_names)(_handler)
     method(_names)(_handler)
     folds[_names] = _ufunc, "accumulate"
 
@@ -263,6 +263,5 @@ def running_with_initial(ufunc: Any) -> Any:
     return handler
 
 
-if hasattr(np, "cumulative_sum"):
-    function(np.cumulative_sum)(running_with_initial(np.add))
-    function(np.cumulative_prod)(running_with_initial(np.multiply))
+function("cumulative_sum")(running_with_initial(np.add))
+function("cumulative_prod")(running_with_initial(np.multiply))

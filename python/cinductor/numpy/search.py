@@ -42,20 +42,20 @@ def found_places(t: Any, x: Any) -> tuple[Any, ...]:
     return tuple(table[:, k] for k in range(x.ndim))
 
 
-@function(np.nonzero)
+@function("nonzero")
 @method("nonzero")
 def nonzero(t: Any, a: Any) -> Any:
     """np.nonzero"""
     return found_places(t, array(t, a))
 
 
-@function(np.flatnonzero)
+@function("flatnonzero")
 def flatnonzero(t: Any, a: Any) -> Any:
     """np.flatnonzero"""
     return places(t, truth(t, array(t, a)))
 
 
-@function(np.argwhere)
+@function("argwhere")
 def argwhere(t: Any, a: Any) -> Any:
     """np.argwhere: the transpose of a table with one row per axis."""
     x = array(t, a)
@@ -67,7 +67,7 @@ def argwhere(t: Any, a: Any) -> Any:
     return t.permute(table, (1, 0))
 
 
-@function(np.extract)
+@function("extract")
 def extract(t: Any, condition: Any, arr: Any) -> Any:
     """np.extract"""
     mask, x = flat(t, truth(t, array(t, condition))), flat(t, array(t, arr))
@@ -76,7 +76,7 @@ def extract(t: Any, condition: Any, arr: Any) -> Any:
     return gathered(t, x, [0], [places(t, mask)], plain=True)
 
 
-@function(np.compress)
+@function("compress")
 def compress(t: Any, condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
     """np.compress"""
     refuse(out is not None, "out=")
@@ -111,7 +111,7 @@ def differs(t: Any, x: Any, equal_nan: bool = True) -> Any:
     return t.apply("logical_or", t.apply("equal", number, 0), other)
 
 
-@function(np.unique)
+@function("unique")
 def unique(
     t: Any,
     ar: Any,
@@ -193,7 +193,7 @@ def about_first(
 # --- counting and repeating ---------------------------------------------------------------------
 
 
-@function(np.bincount)
+@function("bincount")
 def bincount(t: Any, x: Any, /, weights: Any = None, minlength: Any = 0) -> Any:
     """np.bincount"""
     index = array(t, x)
@@ -242,7 +242,7 @@ def repeated(t: Any, x: Any, repeats: Any, axis: Any) -> Any:
     return gathered(t, x, [axis], [source], plain=True)
 
 
-@function(np.count_nonzero)
+@function("count_nonzero")
 def count_nonzero(t: Any, a: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
     """np.count_nonzero; without an axis it returns a Python int."""
     x = truth(t, array(t, a))

@@ -35,7 +35,7 @@ def sizes(shape: Any) -> tuple[int, ...]:
         return tuple(whole(n) for n in shape)
 
 
-@function(np.reshape)
+@function("reshape")
 def reshape(t: Any, a: Any, /, shape: Any, order: str = "C", *, copy: Any = None) -> Any:
     """np.reshape"""
     x = array(t, a)
@@ -75,7 +75,7 @@ def turn(t: Any, x: Any) -> Any:
     return t.permute(x, tuple(range(x.ndim))[::-1]) if x.ndim > 1 else x
 
 
-@function(np.ravel)
+@function("ravel")
 @method("ravel")
 def ravel(t: Any, a: Any, order: str = "C") -> Any:
     """np.ravel: a view if the elements are contiguous."""
@@ -118,7 +118,7 @@ def flatten(t: Any, self: Any, order: str = "C") -> Any:
     return t.reshape(t.copy(x, "C"), (self.size,)).detached()
 
 
-@function(np.transpose)
+@function("transpose")
 def transpose(t: Any, a: Any, axes: Any = None) -> Any:
     """np.transpose"""
     x = array(t, a)
@@ -140,7 +140,7 @@ def transpose_method(t: Any, self: Any, *axes: Any) -> Any:
     return transpose(t, self, axes or None)
 
 
-@function(np.swapaxes)
+@function("swapaxes")
 @method("swapaxes")
 def swapaxes(t: Any, a: Any, axis1: int, axis2: int) -> Any:
     """np.swapaxes"""
@@ -151,7 +151,7 @@ def swapaxes(t: Any, a: Any, axis1: int, axis2: int) -> Any:
     return t.permute(x, axes)
 
 
-@function(np.squeeze)
+@function("squeeze")
 @method("squeeze")
 def squeeze(t: Any, a: Any, axis: Any = None) -> Any:
     """np.squeeze"""
@@ -168,7 +168,7 @@ def squeeze(t: Any, a: Any, axis: Any = None) -> Any:
     return t.reshape(x, tuple(n for i, n in enumerate(x.shape) if i not in dropped))
 
 
-@function(np.expand_dims)
+@function("expand_dims")
 def expand_dims(t: Any, a: Any, axis: Any) -> Any:
     """np.expand_dims"""
     x = array(t, a)
@@ -179,7 +179,7 @@ def expand_dims(t: Any, a: Any, axis: Any) -> Any:
     return t.reshape(x, shape)
 
 
-@function(np.broadcast_to, creates=True)
+@function("broadcast_to", creates=True)
 def broadcast_to(t: Any, array_: Any, shape: Any, subok: bool = False) -> Any:
     """np.broadcast_to: a view that cannot be written to."""
     x = array(t, array_)
@@ -187,7 +187,7 @@ def broadcast_to(t: Any, array_: Any, shape: Any, subok: bool = False) -> Any:
     return t.expand(x, shape)
 
 
-@function(np.broadcast_arrays, creates=True)
+@function("broadcast_arrays", creates=True)
 def broadcast_arrays(t: Any, *args: Any, subok: bool = False) -> Any:
     """np.broadcast_arrays: views that warn when they are written to."""
     xs = [array(t, a) for a in args]
@@ -195,7 +195,7 @@ def broadcast_arrays(t: Any, *args: Any, subok: bool = False) -> Any:
     return tuple(x if x.shape == shape else t.broadcast_view(x, shape) for x in xs)
 
 
-@function(np.diagonal)
+@function("diagonal")
 @method("diagonal")
 def diagonal(t: Any, a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     """np.diagonal: a view that cannot be written to."""
@@ -206,7 +206,7 @@ def diagonal(t: Any, a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) ->
     return t.diagonal(x, i, j, whole(offset))
 
 
-@function(np.lib.stride_tricks.sliding_window_view, creates=True)
+@function("lib.stride_tricks.sliding_window_view", creates=True)
 def sliding_window_view(
     t: Any,
     x: Any,
@@ -238,7 +238,7 @@ def normal_windows(axis: Any, ndim: int) -> tuple[int, ...]:
     return np.lib.array_utils.normalize_axis_tuple(axis, ndim, allow_duplicate=True)
 
 
-@function(np.trace)
+@function("trace")
 @method("trace")
 def trace(
     t: Any,
@@ -253,7 +253,7 @@ def trace(
     return fold(np.add, "reduce", diagonal(t, a, offset, axis1, axis2), axis=-1, dtype=dtype, out=out)
 
 
-@function(np.diag)
+@function("diag")
 def diag(t: Any, v: Any, k: int = 0) -> Any:
     """np.diag: a matrix with this diagonal, or the diagonal of a matrix."""
     x = array(t, v)
@@ -270,13 +270,13 @@ def diag(t: Any, v: Any, k: int = 0) -> Any:
     return made
 
 
-@function(np.diagflat)
+@function("diagflat")
 def diagflat(t: Any, v: Any, k: int = 0) -> Any:
     """np.diagflat: a matrix with the elements of v on a diagonal."""
     return diag(t, in_one_axis(t, array(t, v)), k)
 
 
-@function(np.fill_diagonal, writes=True)
+@function("fill_diagonal", writes=True)
 def fill_diagonal(t: Any, a: Any, val: Any, wrap: bool = False) -> None:
     """np.fill_diagonal of a matrix, with one value, or as many as the diagonal has."""
     refuse(type(a) is not Traced, "the array is not one of this call")
@@ -289,7 +289,7 @@ def fill_diagonal(t: Any, a: Any, val: Any, wrap: bool = False) -> None:
     t.assign(t.diagonal(a, 0, 1, 0, True), value)
 
 
-@function(np.rot90)
+@function("rot90")
 def rot90(t: Any, m: Any, k: int = 1, axes: Any = (0, 1)) -> Any:
     """np.rot90"""
     x = array(t, m)

@@ -60,7 +60,7 @@ def slid(name: str, default: str) -> None:
 
         return t.extern(name, mode, call, [x, y], (size,), dtype)
 
-    function(f)(handler)
+    function(name)(handler)
 
 
 slid("convolve", "full")
@@ -90,7 +90,7 @@ def is_number(obj: Any) -> bool:
     return is_a(obj, int | np.integer) and not is_a(obj, bool | np.bool_)
 
 
-@function(np.delete)
+@function("delete")
 def delete(t: Any, arr: Any, obj: Any, axis: Any = None) -> Any:
     """np.delete: for one index, the parts before and after it; for others the rest is gathered."""
     x, axis = along(t, arr, axis)
@@ -128,7 +128,7 @@ def any_traced(obj: Any) -> bool:
     return type(obj) is Traced or is_a(obj, list | tuple) and any(map(any_traced, obj))
 
 
-@function(np.insert)
+@function("insert")
 def insert(t: Any, arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
     """np.insert"""
     x, axis = along(t, arr, axis)
@@ -176,7 +176,7 @@ def insert_several(t: Any, x: Any, obj: Any, given: Any, axis: int) -> Any:
 # --- flat indices -------------------------------------------------------------------------------
 
 
-@function(np.unravel_index)
+@function("unravel_index")
 def unravel_index(t: Any, indices: Any, shape: Any, order: str = "C") -> Any:
     """np.unravel_index"""
     sizes = tuple(whole(n) for n in ((shape,) if is_number(shape) else shape))
@@ -210,7 +210,7 @@ def np_prod(sizes: tuple[Any, ...]) -> Any:
     return total
 
 
-@function(np.ravel_multi_index)
+@function("ravel_multi_index")
 def ravel_multi_index(
     t: Any, multi_index: Any, dims: Any, mode: Any = "raise", order: str = "C"
 ) -> Any:
@@ -271,7 +271,7 @@ def isin(
     return t.extern("isin", key, call, [x, y], x.shape, BOOL)
 
 
-function(np.isin)(isin)
+function("isin")(isin)
 
 
 def isin_flat(t: Any, ar1: Any, ar2: Any, *args: Any, **kwargs: Any) -> Any:
@@ -279,12 +279,10 @@ def isin_flat(t: Any, ar1: Any, ar2: Any, *args: Any, **kwargs: Any) -> Any:
     return isin(t, flat(t, array(t, ar1)), ar2, *args, **kwargs)
 
 
-_inner = getattr(np.lib._arraysetops_impl, "_in1d", None)
-if _inner is not None:
-    function(_inner)(isin_flat)
+function("lib._arraysetops_impl._in1d")(isin_flat)
 
 
-@function(np.packbits)
+@function("packbits")
 def packbits(t: Any, a: Any, /, axis: Any = None, bitorder: str = "big") -> Any:
     """np.packbits: a library call."""
     x, axis = along(t, a, axis)
@@ -298,7 +296,7 @@ def packbits(t: Any, a: Any, /, axis: Any = None, bitorder: str = "big") -> Any:
     return t.extern("packbits", f"{axis} {bitorder}", call, [x], shape, np.dtype(np.uint8))
 
 
-@function(np.unpackbits)
+@function("unpackbits")
 def unpackbits(
     t: Any, a: Any, /, axis: Any = None, count: Any = None, bitorder: str = "big"
 ) -> Any:

@@ -96,7 +96,7 @@ def median_of(name: str) -> None:
             made = lying(t, made, "K", x[(*(slice(None),) * normal_axis(axis, x.ndim), slice(0, 1) if keep else 0)])
         return into(t, out, as_result(t, made))
 
-    function(f)(handler)
+    function(name)(handler)
 
 
 def quantile_of(name: str) -> None:
@@ -146,7 +146,7 @@ def quantile_of(name: str) -> None:
             made = t.permute(made, tuple(inner.index(axis) for axis in range(len(shape))))
         return into(t, out, as_result(t, made))
 
-    function(f)(handler)
+    function(name)(handler)
 
 
 def weak_one(q: Any) -> Any:
@@ -170,7 +170,7 @@ for _name in ("percentile", "quantile", "nanpercentile", "nanquantile"):
 # --- interpolation ------------------------------------------------------------------------------
 
 
-@function(np.interp)
+@function("interp")
 def interp(
     t: Any, x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None
 ) -> Any:
@@ -201,7 +201,7 @@ def interp(
     return as_result(t, call_it("interp", key, call, xs, values.shape, dtype))
 
 
-@function(np.gradient)
+@function("gradient")
 def gradient(t: Any, f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
     """np.gradient with coordinate arrays; otherwise it is captured from NumPy's own source."""
     x, places = array(t, f), [v for v in varargs if rank(v) > 0]
@@ -244,7 +244,7 @@ def limits(t: Any, given: Any) -> tuple[Any, list[Any]]:
     return None, [operand(t, low, FLOAT64), operand(t, high, FLOAT64)]
 
 
-@function(np.histogram)
+@function("histogram")
 def histogram(
     t: Any,
     a: Any,
@@ -300,7 +300,7 @@ def histogram(
     return cast(t, counts, probe[0].dtype, "unsafe"), made
 
 
-@function(np.histogram_bin_edges)
+@function("histogram_bin_edges")
 def histogram_bin_edges(
     t: Any,
     a: Any,
@@ -313,7 +313,7 @@ def histogram_bin_edges(
     return histogram(t, a, bins, range)[1]
 
 
-@function(np.histogramdd)
+@function("histogramdd")
 def histogramdd(
     t: Any,
     sample: Any,
@@ -373,7 +373,7 @@ def any_varies(values: Any) -> bool:
 # --- means --------------------------------------------------------------------------------------
 
 
-@function(np.average)
+@function("average")
 def average(
     t: Any,
     a: Any,

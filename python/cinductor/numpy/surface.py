@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 
 from .. import _core
-from ..base.class_lookup import is_a
+from ..base.class_lookup import is_a, package_of
 from ..base.float_warnings import quietly
 from ..base.interrupt import is_interrupt
 from ..base.user_frame import hide_our_frames
-from .names import FOLLOWED, MODULES
+from .names import ALIASES, FOLLOWED, MODULES
 
 Traced = _core.Traced
 has_dtype = _core.has_dtype  # True if kernels support a dtype: NumPy's own, and those of packages in pyext/state/foreign.def
@@ -107,12 +107,13 @@ WRITING_METHODS = frozenset(
 )
 
 
-def function(*names: Any, creates: bool = False, writes: bool = False) -> Callable[[Any], Any]:
-    """Register a handler for NumPy functions."""
+def function(*names: str, creates: bool = False, writes: bool = False) -> Callable[[Any], Any]:
+    """Register a handler for NumPy functions of these names, without those that this NumPy lacks or that someone has replaced."""
 
     def enter(handler: Any) -> Any:
-        for f in names:
-            functions_by_id.setdefault(id(f), Row(f, module_of(handler))).fill(handler, creates, writes)
+        for name in names:
+            if (f := find(name, set())) is not None:
+                functions_by_id.setdefault(id(f), Row(f, module_of(handler))).fill(handler, creates, writes)
         return handler
 
     return enter
@@ -511,12 +512,15 @@ def scalar_of(t: _core.Tracer, cls: type, x: Any) -> Any:
 # --- functions captured from NumPy's own source -----------------------------------------------
 
 def find(name: str, absent: set[str]) -> Any:
-    """NumPy's object of a name with points, or None. A module that NumPy imports on demand is not imported, but added to `absent`."""
+    """NumPy's own function of a name with points, or None. A module that NumPy imports on demand is not imported, but added to `absent`."""
     first, *parts = name.split(".")
     if parts and first not in np.__dict__:
         absent.add(f"numpy.{first}")
         return None
-    return functools.reduce(lambda found, part: getattr(found, part, None), parts, getattr(np, first, None))
+    found: Any = functools.reduce(lambda f, part: getattr(f, part, None), parts, getattr(np, first, None))
+    if type(found) is _core.CompiledFunction:
+        found = found.__wrapped__
+    return found if package_of(found) == "numpy" and found.__name__ == ALIASES.get(name, name).rpartition(".")[2] else None
 
 
 def load() -> set[str]:

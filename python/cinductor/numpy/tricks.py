@@ -13,9 +13,6 @@ from .grid import arange, is_int, linspace
 from .join import end_to_end
 from .surface import Traced, array, cast, function, rank, refuse, result_type
 
-JOINED = type(np.r_).__mro__[1]
-GRID = type(np.mgrid).__mro__[1]
-
 
 def parts_of(key: Any) -> tuple[Any, ...]:
     """The items of a key."""
@@ -50,7 +47,7 @@ def raised(t: Any, x: Any, ndmin: int, trans1d: int) -> Any:
     return t.permute(wide, axes[:first] + axes[more:] + axes[first:more])
 
 
-@function(JOINED.__getitem__, creates=True)
+@function("r_.__class__.__base__.__getitem__", creates=True)
 def joined(t: Any, self: Any, key: Any) -> Any:
     """np.r_[...] and np.c_[...]"""
     axis, ndmin, trans1d = self.axis, self.ndmin, self.trans1d
@@ -72,7 +69,7 @@ def joined(t: Any, self: Any, key: Any) -> Any:
     return end_to_end(t, xs, dtype, axis)
 
 
-@function(GRID.__getitem__, creates=True)
+@function("mgrid.__class__.__base__.__getitem__", creates=True)
 def grid(t: Any, self: Any, key: Any) -> Any:
     """np.mgrid[...] and np.ogrid[...]"""
     if is_a(key, slice):

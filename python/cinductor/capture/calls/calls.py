@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ... import _core
-from ...base.class_lookup import is_a, module_of
+from ...base.class_lookup import is_a, module_of, package_of
 from ...extensions import UserOperation
 from ...numpy.python_random import PYTHON_DRAWS
 from ...numpy.random import GLOBAL, LEGACY, Draw, is_global_state, is_python_generator
@@ -132,7 +132,11 @@ def read_handler(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, 
 
 
 def enter_row(key: int, f: Any, handler: Handler) -> None:
-    """A function has one row, whatever the order of registration. A late module enters its rows again if an exception ended its import."""
+    """A function of a library has one row, whatever the order of registration: the user may have put another in its place. A late module
+    enters its rows again if an exception ended its import.
+    """
+    if not package_of(f):
+        return
     if key in TABLE and UNREAD.get(key) != handler.__module__.rpartition(".")[2]:
         raise AssertionError(f"two rows for {f!r}: {TABLE[key][1].__name__}, {handler.__name__}")
     TABLE[key] = (f, handler)
