@@ -58,6 +58,11 @@ def text_of(node, name):
     return text
 
 
+def has_only_types(node):
+    """True for an operator that is as in Python, and for an overload but the last."""
+    return ast.unparse(node.body[0]) == "..."
+
+
 def texts_of_attributes(body, prefix):
     """Name and text of annotated names: the string after each is its docstring."""
     for node, after in zip(body, [*body[1:], None]):
@@ -77,6 +82,7 @@ def texts_of_class(node):
             continue
         if one.name == "__new__":
             signature = f"{node.name}{signature_of(one, 'class')}\n--\n\n"
+        if has_only_types(one) or one.name == "__new__":
             continue
         head = "" if one.decorator_list else f"{one.name}{signature_of(one, 'method')}\n--\n\n"  # a property has none
         yield f"{node.name}_{one.name}", head + text_of(one, f"{node.name}.{one.name}")
@@ -90,7 +96,7 @@ def texts_of(tree):
     for node in tree.body:
         if isinstance(node, ast.ClassDef):
             yield from texts_of_class(node)
-        elif isinstance(node, ast.FunctionDef):
+        elif isinstance(node, ast.FunctionDef) and not has_only_types(node):
             yield node.name, f"{node.name}{signature_of(node, 'function')}\n--\n\n{text_of(node, node.name)}"
     yield from texts_of_attributes(tree.body, "")
 

@@ -105,27 +105,6 @@ done:
 
 /* ---- methods that NumPy defines by a ufunc ---- */
 
-typedef struct FoldMethod {
-    const char *name;
-    CiOp ufunc;
-    bool is_running; /* its `accumulate`, otherwise its `reduce` */
-} FoldMethod;
-
-static const FoldMethod FOLD_METHODS[] = {
-    {"sum", CI_OP_add, false},    {"prod", CI_OP_multiply, false},  {"max", CI_OP_maximum, false},
-    {"min", CI_OP_minimum, false}, {"any", CI_OP_logical_or, false}, {"all", CI_OP_logical_and, false},
-    {"cumsum", CI_OP_add, true},  {"cumprod", CI_OP_multiply, true},
-};
-
-static const FoldMethod *
-find_fold_method(PyObject *name)
-{
-    for (size_t k = 0; k < sizeof FOLD_METHODS / sizeof *FOLD_METHODS; k++)
-        if (PyUnicode_CompareWithASCIIString(name, FOLD_METHODS[k].name) == 0)
-            return &FOLD_METHODS[k];
-    return NULL;
-}
-
 /* True for an int or None, whose values are guarded. What a tuple holds is guarded by the handler. */
 static bool
 is_plain_axis(PyObject *value)
@@ -148,12 +127,12 @@ take_plain(const CxState *state, PyObject *args, PyObject *kwargs, PyObject **ax
 
 /* The keywords of the ufunc's method for a plain call; NULL, without an exception for another call. */
 static PyObject *
-plain_keywords(const CxState *state, const FoldMethod *method, const CxTraced *x, PyObject *args, PyObject *kwargs)
+plain_keywords(const CxState *state, bool is_running, const CxTraced *x, PyObject *args, PyObject *kwargs)
 {
     PyObject *axis = NULL, *keepdims = NULL;
     if (!take_plain(state, args, kwargs, &axis, &keepdims))
         return NULL;
-    if (!method->is_running)
+    if (!is_running)
         return Py_BuildValue("{OOOO}", state->str_axis, axis, state->str_keepdims, keepdims);
     bool is_line = axis == Py_None && cx_rank(x) == 1; /* without an axis the elements are one line */
     if (keepdims == Py_True || cx_rank(x) == 0 || !(is_line || PyLong_Check(axis)))
@@ -174,23 +153,23 @@ is_left_to_handler(void)
     return false;
 }
 
-/* fold(args, kwargs): the call of a method that NumPy defines by a ufunc, if its arguments are plain; NotImplemented for another. */
+/* fold(ufunc, how, args, kwargs): the call of a method that NumPy defines by the ufunc's reduce or accumulate, if its arguments
+ * are plain; NotImplemented for another. */
 static PyObject *
 method_fold(PyObject *self, PyObject *given)
 {
-    CxMethod *m = (CxMethod *)self;
-    CxTracer *tracer = m->self->tracer;
-    CxState *state = tracer->state;
-    const FoldMethod *method = m->handler != NULL && cx_kind(m->self) == CI_KIND_array ? find_fold_method(m->name) : NULL;
-    PyObject *args = NULL, *kwargs = NULL, *result = NULL;
+    CxTraced *x = ((CxMethod *)self)->self;
+    PyObject *ufunc = NULL, *how = NULL, *args = NULL, *kwargs = NULL, *keywords = NULL, *result = NULL;
 
     CX_ENTRY();
-    if (!PyArg_ParseTuple(given, "O!O!:fold", &PyTuple_Type, &args, &PyDict_Type, &kwargs))
+    if (!PyArg_ParseTuple(given, "OUO!O!:fold", &ufunc, &how, &PyTuple_Type, &args, &PyDict_Type, &kwargs))
         return NULL;
-    PyObject *keywords = method != NULL ? plain_keywords(state, method, m->self, args, kwargs) : NULL;
-    PyObject *one = keywords != NULL ? PyTuple_Pack(1, m->self) : NULL;
+    bool is_running = PyUnicode_CompareWithASCIIString(how, "accumulate") == 0;
+    if (cx_kind(x) == CI_KIND_array)
+        keywords = plain_keywords(x->tracer->state, is_running, x, args, kwargs);
+    PyObject *one = keywords != NULL ? PyTuple_Pack(1, x) : NULL;
     if (one != NULL)
-        result = cx_array_ufunc(tracer, state->ufuncs[method->ufunc], method->is_running ? state->str_accumulate : state->str_reduce, one, keywords);
+        result = cx_array_ufunc(x->tracer, ufunc, how, one, keywords);
     bool is_left = result == NULL && (!PyErr_Occurred() || is_left_to_handler());
     Py_XDECREF(one);
     Py_XDECREF(keywords);

@@ -14,6 +14,7 @@ typedef struct Hook {
     PyObject_HEAD vectorcallfunc call;
     CxState *state;
     PyObject *method, *late; /* method: None for a function that returns its argument */
+    PyObject *passed;        /* classes of arguments that are returned as they are; NULL: none */
     bool is_quiet; /* runs no code of the user's: NumPy does not begin to run the rest in it */
 } Hook;
 
@@ -38,6 +39,14 @@ real_result(PyObject *stage, PyObject *result)
     return real;
 }
 
+/* True if the method returns its argument as it is. */
+static bool
+passes(const Hook *h, PyObject *const *args, size_t nargsf)
+{
+    return h->method == Py_None || (h->passed != NULL && PyVectorcall_NARGS(nargsf) == 2 &&
+                                    PySet_Contains(h->passed, (PyObject *)Py_TYPE(args[1])) == 1);
+}
+
 static PyObject *
 hook_call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names)
 {
@@ -47,8 +56,9 @@ hook_call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names)
     PyObject *stage = PyObject_GetAttr(args[0], h->state->str_stage), *result = NULL;
     CxTracer *t = tracer_of(h->state, stage);
     bool failed = PyErr_Occurred() || (t != NULL && cx_tracer_step(t, !h->is_quiet) < 0);
+    bool is_passed = !failed && (t == NULL || !t->has_fallen_back) && passes(h, args, nargsf);
 
-    if (!failed && h->method == Py_None && (t == NULL || !t->has_fallen_back))
+    if (is_passed)
         result = Py_NewRef(args[1]);
     else if (!failed && t == NULL)
         result = PyObject_Vectorcall(h->method, args, nargsf, names);
@@ -78,6 +88,7 @@ hook_traverse(PyObject *self, visitproc visit, void *arg)
     Py_VISIT(Py_TYPE(self));
     Py_VISIT(h->method);
     Py_VISIT(h->late);
+    Py_VISIT(h->passed);
     return 0;
 }
 
@@ -87,6 +98,7 @@ hook_clear(PyObject *self)
     Hook *h = (Hook *)self;
     Py_CLEAR(h->method);
     Py_CLEAR(h->late);
+    Py_CLEAR(h->passed);
     return 0;
 }
 
@@ -98,15 +110,15 @@ hook_dealloc(PyObject *self)
     cx_object_free(self);
 }
 
-/* Hook(method, late, is_quiet=False) */
+/* Hook(method, late, is_quiet=False, passed=()) */
 static PyObject *
 hook_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    PyObject *method = NULL, *late = NULL;
+    PyObject *method = NULL, *late = NULL, *passed = NULL;
     int is_quiet = 0;
 
     (void)kwargs;
-    if (!PyArg_ParseTuple(args, "OO|p:Hook", &method, &late, &is_quiet))
+    if (!PyArg_ParseTuple(args, "OO|pO!:Hook", &method, &late, &is_quiet, &PyFrozenSet_Type, &passed))
         return NULL;
     Hook *h = (Hook *)type->tp_alloc(type, 0);
     if (h == NULL)
@@ -115,6 +127,7 @@ hook_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     h->state = PyType_GetModuleState(type);
     h->method = Py_NewRef(method);
     h->late = Py_NewRef(late);
+    h->passed = Py_XNewRef(passed);
     h->is_quiet = is_quiet;
     return (PyObject *)h;
 }

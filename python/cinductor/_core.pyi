@@ -14,7 +14,7 @@ import ast
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextvars import ContextVar
 from types import CodeType, FrameType
-from typing import Any, TypeVar, final
+from typing import Any, TypeGuard, TypeVar, final, overload
 
 import numpy as np
 
@@ -225,6 +225,16 @@ class Traced:
         """Return the real value as an int. See `__index__`."""
     def __float__(self) -> float:
         """Break, and return the real value as a float."""
+    def __le__(self, other: Any, /) -> Any: ...
+    def __ge__(self, other: Any, /) -> Any: ...
+    def __add__(self, other: Any, /) -> Any: ...
+    def __radd__(self, other: Any, /) -> Any: ...
+    def __sub__(self, other: Any, /) -> Any: ...
+    def __rsub__(self, other: Any, /) -> Any: ...
+    def __mul__(self, other: Any, /) -> Any: ...
+    def __rmul__(self, other: Any, /) -> Any: ...
+    def __mod__(self, other: Any, /) -> Any: ...
+    def __floordiv__(self, other: Any, /) -> Any: ...
     def __lt__(self, other: Any, /) -> Any:
         """Compare elements as NumPy does, or sizes."""
     def __gt__(self, other: Any, /) -> Any:
@@ -293,13 +303,15 @@ class Hook:
     is_quiet : bool, optional
         True if the function runs no code of the user's: NumPy does not begin to run the rest of the call in it. Default:
         False.
+    passed : frozenset of type, optional
+        The classes of arguments that the method returns as they are. Default: none.
 
     Notes
     -----
     If NumPy has begun to run the rest of the call in the meantime, the result is made real.
     """
 
-    def __new__(cls, method: Callable[..., Any] | None, late: Callable[..., Any], is_quiet: bool = ..., /) -> Hook: ...
+    def __new__(cls, method: Callable[..., Any] | None, late: Callable[..., Any], is_quiet: bool = ..., passed: frozenset[Any] = ..., /) -> Hook: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call one of the two functions with these arguments."""
 
@@ -1632,7 +1644,10 @@ def cache_clear() -> int:
 def ufuncs() -> list[np.ufunc]:
     """Return the ufuncs that are operations of graphs."""
 
-def is_a(value: Any, classes: Any, /) -> bool:
+@overload
+def is_a(value: object, classes: type[_Value], /) -> TypeGuard[_Value]: ...
+@overload
+def is_a(value: object, classes: Any, /) -> bool:
     """Return isinstance(value, classes) by the object's own class, without reading `__class__`.
 
     Reading it may run user code. A Traced value has the class of the value that it stands for.
@@ -2211,10 +2226,10 @@ class Method:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the handler of the method, or break and let NumPy compute it."""
 
-    def fold(self, args: tuple[Any, ...], kwargs: dict[str, Any], /) -> Any:
-        """Call a method that NumPy defines by `reduce` or `accumulate` of a ufunc, with at most an axis and keepdims.
+    def fold(self, ufunc: np.ufunc, how: str, args: tuple[Any, ...], kwargs: dict[str, Any], /) -> Any:
+        """Call a method that NumPy defines by `reduce` or `accumulate` of the ufunc, with at most an axis and keepdims.
 
-        NotImplemented for another method or other arguments, and if the handler decides what the call raises.
+        NotImplemented for other arguments, and if the handler decides what the call raises.
         """
 
 def device_synchronize(device: str, /) -> None:

@@ -130,7 +130,7 @@ def compile(
     if fn is ... or is_a(fn, staticmethod | classmethod | property):
         return with_functions(fn, again)
     if is_a(fn, _core.CompiledFunction):
-        fn = fn.__wrapped__
+        fn = fn.fn
     if not callable(fn) or is_a(fn, type):
         raise TypeError(f"compile() expects a function or another callable that is not a class, got {words_of(fn)}")
     if disable:
@@ -145,7 +145,7 @@ def with_functions(fn: Any, compiled: Callable[[Any], Any]) -> Any:
     if not is_a(fn, property):
         return type(fn)(compiled(fn.__func__))
     own = (f if f is None else compiled(f) for f in (fn.fget, fn.fset, fn.fdel))
-    return type(fn)(*own, fn.__doc__)
+    return type(fn)(*own, fn.__doc__)  # type: ignore[call-arg]
 
 
 # Keywords of Numba's and JAX's decorators, with what to write here.
@@ -220,7 +220,7 @@ def make(fn: Any, settings: dict[str, Any], is_users: bool = True) -> Any:
     compiled = _core.CompiledFunction(fn, job.names, job.kinds, job.defaults, job.miss, job.renew)
     functools.update_wrapper(compiled, fn)
     if is_a(fn, functools.partial):  # inspect looks through it
-        inner = fn
+        inner: Any = fn
         while is_a(inner, functools.partial):
             inner = inner.func
         functools.update_wrapper(compiled, inner, ("__name__", "__code__", "__defaults__", "__kwdefaults__"), ())
@@ -352,7 +352,7 @@ def disable(fn: Any = ..., *, reason: str | None = None) -> Any:
     if fn is ...:
         return functools.partial(disable, reason=reason)
     if is_a(fn, _core.CompiledFunction):
-        fn = fn.__wrapped__
+        fn = fn.fn
     if not callable(fn):
         raise TypeError(wrong("disable", "fn", fn, "a function or another callable"))
 

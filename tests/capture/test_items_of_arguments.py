@@ -334,3 +334,138 @@ def test_of_items_of_several_classes(items):
     compiled = cinductor.compile(parts, backend="interp")
     for _ in range(2):
         agree(parts, compiled, lambda: copy.deepcopy(items))
+
+
+# --- tuples that loops and branches take for their parts ---------------------------------------------------------
+
+
+def in_an_arm(x, t, out):
+    made = (0, 0)
+    if x[0] > 0:
+        made = t
+    return made
+
+
+def in_both_arms(x, t, out):
+    made = t if x[0] > 0 else (t, 1)[0]
+    return made, made is t
+
+
+def as_an_operand(x, t, out):
+    return (x[0] > 0 and t) or (0, 0)
+
+
+def beside_a_number(x, t, out):
+    made = [t, 0]
+    for i in range(len(x)):
+        if x[i] > 0:
+            made[1] = i
+    return made
+
+
+def after_a_loop(x, t, out):
+    made = (0, 0)
+    for i in range(len(x)):
+        x[i] += 1
+        made = t
+    return made, x.sum()
+
+
+def appended(x, t, out):
+    made = []
+    for i in range(len(x)):
+        if x[i] > 0:
+            made.append(t)
+    return made
+
+
+def appended_in_each_iteration(x, t, out):
+    made = []
+    for i in range(len(x)):
+        x[i] *= 2
+        made.append(t)
+    return made, x.sum()
+
+
+def appended_to_an_argument(x, t, out):
+    for i in range(len(x)):
+        if x[i] > 0:
+            out.append(t)
+    return x.sum()
+
+
+def printed(x, t, out):
+    for i in range(len(x)):
+        if x[i] > 0:
+            print(t, i)
+    return x.sum()
+
+
+def at_a_place_that_data_decide(x, t, out):
+    return [t, (7, 8), t][int(x.argmax())], x + 1
+
+
+def as_a_key(x, t, out):
+    made = {}
+    for i in range(len(x)):
+        if x[i] > 0:
+            made[t] = i
+    return made
+
+
+@pytest.mark.parametrize("dynamic", [True, None, False])
+@pytest.mark.parametrize(
+    "fn",
+    [in_an_arm, in_both_arms, as_an_operand, beside_a_number, after_a_loop, appended, appended_in_each_iteration,
+     appended_to_an_argument, printed, at_a_place_that_data_decide, as_a_key],
+)  # fmt: skip
+def test_the_parts_of_a_tuple_are_read_in_each_call(fn, dynamic, capsys):
+    compiled = cinductor.compile(fn, backend="interp", dynamic=dynamic)
+    for t in [(9, 5), (2, 5), (2, 6), (1.5, 5), (9, 5), (4, 4)]:
+        for first in (1.0, -1.0):
+            seen = []
+            for run in (fn, compiled):
+                out = []
+                result = run(np.array([first, -2.0, 3.0]), t, out)
+                seen.append((result, out, capsys.readouterr().out))
+            testing.assert_same(*seen)
+
+
+def kept_in_a_list(x, s, t):
+    made = [s, 0]
+    if x[0] > 0:
+        made[0] = t
+    return made
+
+
+def kept_in_a_dict(x, s, t):
+    made = {"a": s}
+    for i in range(len(x)):
+        if x[i] > 0:
+            made["a"] = t
+    return made
+
+
+def kept_before_what_is_appended(x, s, t):
+    made = [s]
+    if x[0] > 0:
+        made[0] = t
+        made.append(1)
+    return made
+
+
+def kept_under_a_name(x, s, t):
+    made = (s, 1)
+    for i in range(len(x)):
+        if x[i] > 0:
+            made = (t, 1)
+    return made
+
+
+@pytest.mark.parametrize("dynamic", [True, None, False])
+@pytest.mark.parametrize("fn", [kept_in_a_list, kept_in_a_dict, kept_before_what_is_appended, kept_under_a_name])
+def test_equal_tuples_of_two_arguments_are_two(fn, dynamic):
+    compiled = cinductor.compile(fn, backend="interp", dynamic=dynamic)
+    for s, t in [((9, 5), tuple([9, 5])), ((9, 5), (2, 5)), ((1, 5), (9, 5)), ((9, 5), (9, 6)), ((0.5, 1), (9, 5))]:
+        for first in (1.0, -1.0):
+            testing.assert_same(compiled(np.full(3, first), s, t), fn(np.full(3, first), s, t))

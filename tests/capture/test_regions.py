@@ -10,6 +10,7 @@ import pytest
 
 import cinductor
 from cinductor import _core
+from cinductor.capture.control import carry
 from cinductor.capture.control.phi import Phi, make_region
 
 
@@ -282,7 +283,90 @@ def test_size_does_not_depend_on_iterations(fn):
     assert nodes(fn, np.arange(9.0)) == nodes(fn, np.arange(1000.0))
 
 
-def test_nests_cost_a_sum():
+@pytest.fixture
+def runs(monkeypatch):
+    """The loops whose bodies were run, once for each run."""
+    found, count = [], carry.Carried.count_run
+    monkeypatch.setattr(carry.Carried, "count_run", lambda self: (found.append(self.loop.site.line), count(self)))
+    return found
+
+
+def test_a_loop_expects_what_its_source_shows(runs):
+    """Its body runs once, because the first run knows which arrays are written, and that a jump may end the loop."""
+    def prefix(x):
+        for i in range(1, len(x)):
+            x[i] += x[i - 1]
+        return x
+
+    def in_place(x, y):
+        for i in range(len(y)):
+            x += y[i]
+        return x
+
+    def rows(x):
+        for i in range(1, len(x)):
+            x[i][0] = x[i - 1][0] + 1
+        return x
+
+    def until(x):
+        for i in range(len(x)):
+            x[i] *= 2
+            if x[i] > 8:
+                break
+        return x
+
+    def first_above(x):
+        for i in range(len(x)):
+            if x[i] > 3:
+                return i
+
+    cases = [(prefix, (X,)), (in_place, (X, X)), (rows, (X.reshape(10, 2),)), (until, (X,)), (first_above, (X,))]
+    for number, (fn, args) in enumerate(cases):
+        check(fn, *args, calls=1)
+        assert len(runs) == number + 1, fn
+
+
+def test_what_a_loop_does_not_write_to_is_not_carried(runs):
+    """A loop may store in a branch that its arguments decide, or in an array that it makes itself."""
+    def never(x, y):
+        total = 0.0
+        for i in range(len(x)):
+            if y is None:
+                x[i] = 0
+            total = total + x[i]
+        return total
+
+    def of_its_own(x):
+        total = 0.0
+        for i in range(len(x)):
+            y = x * i
+            y[0] = 3
+            total = total + y.sum()
+        return total
+
+    def by_chance(x):
+        for i in range(len(x)):
+            if x[i] < 0:
+                x[i] = 0
+        return x
+
+    def never_ends(x, most):
+        total = 0.0
+        for i in range(len(x)):
+            if len(x) > most:
+                break
+            total = total + x[i]
+        return total
+
+    for fn, args in ((never, (X, 1)), (of_its_own, (X,)), (never_ends, (X, 100))):
+        program = check(fn, *args).specializations[0].program
+        assert not program.writes and " while" not in program.text("graph")
+        assert len(runs) == (3 if fn is never_ends else 2)
+        runs.clear()
+    assert check(by_chance, X).specializations[0].program.writes and len(runs) == 1
+
+
+def test_nests_cost_a_sum(runs):
     """Each outer loop traces its body a few times, because the results of inner searches are remembered."""
     def quiet(x):
         for a in range(9):
@@ -294,6 +378,7 @@ def test_nests_cost_a_sum():
         return x
 
     assert nodes(quiet, np.ones(9)) < 100
+    assert len(runs) == 5
 
 
 # --- kernels of regions ---------------------------------------------------------------------------------------

@@ -468,6 +468,13 @@ def test_capture_imports_go_down():
         assert not above, f"{name_of(path)} imports {above}"
 
 
+def test_parameters_of_control_have_types():
+    """No parameter in control is `Any`: what is only passed on is `object`, and sizes, arrays and parts have types."""
+    for path in (ROOT / "python/cinductor/capture/control").glob("*.py"):
+        for arg in (node for node in nodes_of(path) if isinstance(node, ast.arg) and node.annotation is not None):
+            assert ast.unparse(arg.annotation) != "Any", f"{path.name}:{arg.lineno}: {arg.arg}"
+
+
 def kept_by(cls):
     """The parameters of a class's __init__ that its objects keep, with their annotations."""
     init = next((f for f in cls.body if isinstance(f, ast.FunctionDef) and f.name == "__init__"), None)

@@ -85,7 +85,7 @@ class Device:
     def __eq__(self, other: object) -> bool:
         if not is_a(other, Device):
             return NotImplemented
-        return (self.name, self.index) == (other.name, other.index)  # type: ignore[attr-defined]
+        return (self.name, self.index) == (other.name, other.index)
 
     def __hash__(self) -> int:
         return hash((self.name, self.index))

@@ -150,7 +150,7 @@ def captured(fn: Any, specs: tuple[Any, ...], named: dict[str, Any], purpose: st
     if not callable(fn):
         raise TypeError(wrong(purpose, "fn", fn, "a function or a compiled one"))
     target = fn if is_a(fn, _core.CompiledFunction) else compile(fn)
-    job = target._cinductor_job
+    job = target._cinductor_job  # type: ignore[union-attr]
     if job.settings["device"] not in (None, "cpu"):
         raise _core.Unsupported(f"{job.name}: programs of device {job.device!r} are compiled in calls alone (cinductor.{purpose})")
     own = WarmJob(job, target, purpose)

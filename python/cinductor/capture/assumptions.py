@@ -35,7 +35,7 @@ class Assumptions(NamedTuple):
 
     def without(self, failure: BaseException) -> Assumptions | None:
         """Without the assumption that a failure refers to; None if it had been given up before."""
-        given_up = failure.assumption if is_a(failure, Replan) else "regions"  # type: ignore[attr-defined]
+        given_up = failure.assumption if is_a(failure, Replan) else "regions"
         if given_up == "decided":
             less = self._replace(decided=self.decided | {failure.place})  # type: ignore[attr-defined]
         elif given_up == "dynamic" and self.dynamic:  # requested by the user
@@ -49,8 +49,8 @@ def text_of(failure: BaseException) -> str:
     """The assumption that is given up, and why."""
     if not is_a(failure, Replan):
         return f"{INSTEAD['regions']}: {failure.args[0]}"
-    where = "{}:{}: ".format(*failure.place) if failure.place else ""  # type: ignore[attr-defined]
-    return f"{where}{INSTEAD[failure.assumption]}: {failure.args[0]}"  # type: ignore[attr-defined]
+    where = "{}:{}: ".format(*failure.place) if failure.place else ""
+    return f"{where}{INSTEAD[failure.assumption]}: {failure.args[0]}"
 
 
 def why_failed(check: str) -> str:

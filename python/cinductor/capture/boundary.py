@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import enum
 import functools
+import operator
 import types
 from typing import Any
 
@@ -252,6 +253,14 @@ class Lifting:
             plain = plain_class(value)
             return plain(zip(plain.__iter__(value), items, strict=True))
         return self.inside(value, items)
+
+    def lift_tuple(self, value: Any) -> Any:
+        """A tuple whose leaves loops and branches may compare and carry: those that the caller determines are guarded."""
+        if not is_record(type(value)):
+            return value
+        inside = self.lift_items(value)
+        items = [*map(self.lift_tuple, inside)]
+        return inside if all(map(operator.is_, items, inside)) else self.inside(inside, items)
 
     def inside(self, value: Any, items: list[Any]) -> Any:
         """A tuple or list with traced items in place of one that other code has; a tuple is that one again where it leaves."""

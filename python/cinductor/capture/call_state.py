@@ -44,6 +44,7 @@ from .deaths import alone_in, forget, runs_code
 from .effects import Effects, Materialiser
 from .iterators import Items, items_of
 from .objects import (
+    FREE_TYPES,
     MISSING,
     OPAQUE,
     Traced,
@@ -54,7 +55,7 @@ from .objects import (
 )
 from .records import Records
 from .sources import Sources
-from .syntax.stage_calls import QUIET, STAGE
+from .syntax.stage_calls import STAGE
 
 
 class Stage:
@@ -346,7 +347,6 @@ def frames_of(stage: Stage) -> list[FrameType]:
 # --- after an internal error ---
 
 
-LAZY = frozenset({"for_", "iter", "star", "iter_unpacked", "unpack"})  # Python iterates their results later
 REPLACEMENTS: set[int] = set()  # ids of the code of objects that call the stage on the user's behalf
 
 
@@ -377,9 +377,10 @@ def is_asked_by_users() -> bool:
     return not frame.f_code.co_filename.startswith(PACKAGE)
 
 
-def with_bailout(method: Callable[..., Any]) -> Any:
+def with_bailout(method: Callable[..., Any], kind: str) -> Any:
     """A method of a scope that lets NumPy run the step if it fails after an effect; until there is an effect, C calls
-    the method directly.
+    the method directly. kind: "lazy" if Python iterates over its result later, "quiet" if it evaluates nothing of the user's.
+    Such a method never makes Python run the rest of the call. An "operand" is one that also returns values of `FREE_TYPES`.
     """
     name = method.__name__
 
@@ -399,9 +400,14 @@ def with_bailout(method: Callable[..., Any]) -> Any:
             if not is_asked_by_users():
                 raise
             reason = error
-        return ask_python(self, name, args, kwargs, reason)
+        if kind == "lazy":
+            check_iterable(stage.materialise(args[0]), reason)
+        result = on_real_values(self, name, args, kwargs)
+        go_on(stage, reason)
+        return result
 
-    return _core.Hook(None if name == "made" else method, late, name in QUIET)
+    passed = FREE_TYPES if kind == "operand" else frozenset()
+    return _core.Hook(None if name == "made" else method, late, kind in ("quiet", "operand"), passed)
 
 
 def on_real_values(scope: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -412,17 +418,10 @@ def on_real_values(scope: Any, name: str, args: tuple[Any, ...], kwargs: dict[st
     return getattr(plain, name)(*real, **named)
 
 
-def ask_python(
-    scope: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], error: Exception
-) -> Any:
-    """The result of Python and NumPy for a step that has failed."""
-    if name in LAZY:
-        kind = type(scope.stage.materialise(args[0]))
-        if not any(defines(kind, n) for n in ("__iter__", "__getitem__")):
-            raise error
-    result = on_real_values(scope, name, args, kwargs)
-    go_on(scope.stage, error)
-    return result
+def check_iterable(value: object, error: Exception) -> None:
+    """Raise the error if Python cannot iterate over a value."""
+    if not any(defines(type(value), name) for name in ("__iter__", "__getitem__")):
+        raise error
 
 
 def lifted_once(stage: Stage, value: Any) -> Any:

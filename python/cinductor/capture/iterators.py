@@ -89,7 +89,7 @@ class Items:
     @property
     def is_in_step(self) -> bool:
         """True if the underlying iterators are at the same position. Not checked: at the end, and those that only this one has."""
-        return self.position is END or all(
+        return self.position is END or not self.over or all(
             items.is_in_step and (not items.is_shared or _are_equal(items.position, self.position))
             for items in self.over
         )
@@ -136,12 +136,11 @@ class Items:
         self.check()
         if self.position is END:
             raise StopIteration
-        self.move(int(self.position))
-        if self.position >= int(self.length):
-            self.move(END)
+        position = int(self.position)
+        self.move(position + 1 if position < int(self.length) else END)
+        if self.position is END:
             raise StopIteration
-        self.move(self.position + 1)
-        return self.get(self.position - 1)
+        return self.get(position)
 
 
 class Range:

@@ -4,8 +4,9 @@ object, which only equals itself.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -21,6 +22,7 @@ PYTHON_DTYPES = {bool: "?", int: "i8", float: "f8", complex: "c16"}
 INT64 = 1 << 63
 LARGE_SIZE = 1 << 48  # sizes are smaller, and larger int arguments are no sizes
 EXACT_INTS = {"f": 1 << 24, "d": 1 << 53}  # smaller ints are exact, by the float's dtype
+Size = int | Traced
 UINT64 = np.dtype(np.uint64)  # of Python ints that exceed int64 and are not negative
 
 
@@ -44,7 +46,7 @@ def is_same(a: Any, b: Any) -> bool:
     return False
 
 
-def is_array(value: Any) -> bool:
+def is_array(value: Any) -> TypeGuard[Traced]:
     return type(value) is Traced and value.kind == "array"
 
 
@@ -62,6 +64,11 @@ def is_one(a: Any, b: Any) -> bool:
     return is_same(a, b)
 
 
+def is_kept(a: Any, b: Any) -> bool:
+    """True if an item is the same in each call. Two tuples that are equal now may come from two arguments."""
+    return a is b or ((type(a) in SINGLE or not is_record(type(a))) and is_one(a, b))
+
+
 def is_int(value: Any) -> bool:
     """True for a Python int, traced or not."""
     if type(value) is Traced:
@@ -76,7 +83,7 @@ def is_bool(value: Any) -> bool:
     return type(value) is bool
 
 
-def is_number(value: Any) -> bool:
+def is_number(value: Any) -> TypeGuard[float]:
     """True for a constant that the graph can have."""
     if type(value) in NUMBERS:
         return type(value) is not int or -INT64 <= value < 2 * INT64
@@ -137,13 +144,14 @@ def leaves(value: Any) -> list[Any]:
 def rebuilt(like: Any, items: Iterator[Any]) -> Any:
     """A value with like's structure and other leaves."""
     if type(like) not in SINGLE and is_record(type(like)):
-        return remade(like, [rebuilt(part, items) for part in like])
+        parts = [rebuilt(part, items) for part in like]
+        return like if all(map(operator.is_, parts, like)) else remade(like, parts)  # an object that is unchanged stays
     return next(items)
 
 
 def have_same_structure(a: Any, b: Any) -> bool:
     """True for nested tuples of equal classes and lengths."""
-    if is_record(type(a)) or is_record(type(b)):
+    if not SINGLE.issuperset((type(a), type(b))) and (is_record(type(a)) or is_record(type(b))):
         same = type(a) is type(b) and len(a) == len(b)
         return same and all(map(have_same_structure, a, b))
     return True

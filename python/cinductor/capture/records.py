@@ -92,7 +92,7 @@ class Records:
     def add(self, scope: Hooks, function: Any, given: tuple[Any, ...], keywords: dict[str, Any]) -> bool:
         """Record a call; False if a value is neither a number nor a constant."""
         values: list[Any] = []
-        if (parts := with_holes(given, values)) is None:
+        if (parts := with_holes(scope, given, values)) is None:
             return False
         form = (function, parts, tuple(keywords.items()), len(values))
         number = next((k for k, kind in enumerate(self.kinds) if alike(kind, form)), len(self.kinds))
@@ -134,21 +134,21 @@ def described(part: Any) -> tuple[Any, ...]:
     return type(part), tuple(map(described, part)) if is_a(part, tuple) else repr(part)
 
 
-def with_holes(given: tuple[Any, ...], values: list[Any]) -> tuple[Any, ...] | None:
+def with_holes(scope: Hooks, given: tuple[Any, ...], values: list[Any]) -> tuple[Any, ...] | None:
     """The arguments with holes for traced numbers, which are added to values; None if there is anything else."""
     made: list[Any] = []
-    for value in given:
+    for value in scope.stage.lifting.lift_tuple(given):
         if type(value) is Traced:
             if value.kind == "array" or value.strong is not None:
                 return None
             values.append(value)
             made.append(Hole)
         elif is_record(type(value)) and is_standard(type(value)):
-            if (inner := with_holes(value, values)) is None:
+            if (inner := with_holes(scope, value, values)) is None:
                 return None
             made.append(remade(value, [*inner]))
         elif type(value) is LateText:
-            if not fits(*value.given) or (inner := with_holes(value.given, values)) is None:
+            if not fits(*value.given) or (inner := with_holes(scope, value.given, values)) is None:
                 return None
             made.append((Text, inner))
         elif type(value) in CONSTANTS or type(value) is bool or is_number(value):
@@ -228,7 +228,7 @@ def least_of(value: Traced) -> Any:
 def late_text(scope: Hooks, template: tuple[Any, ...], values: tuple[Any, ...]) -> Any:
     """An f-string that is an argument of print: a `LateText` if it has numbers that only the program knows."""
     holes: list[Any] = []
-    if scope.stage.records.may_add and with_holes(values, holes) is not None and holes:
+    if scope.stage.records.may_add and with_holes(scope, values, holes) is not None and holes:
         return LateText((template, *values))
     return formatted(template, *values)
 
@@ -318,7 +318,7 @@ def record_append(scope: Hooks, value: list[Any], item: Any) -> bool:
     source = stage.sources.source_of(value)
     if not stage.records.may_add or not stage.may_assume_columns or source is None or source < 0:
         return False
-    if with_holes((item,), []) is None or stage.sources.is_read(source) or stage.stores.of(value):
+    if with_holes(scope, (item,), []) is None or stage.sources.is_read(source) or stage.stores.of(value):
         return False
     if not stage.state.active:  # the loop may still be run by Python
         Log(scope, value, source).append(item)

@@ -489,19 +489,19 @@ def failure_of(
         return error if stage.effects.undo_call() else leave(job, stage, bound, _core.InternalError("a build was left late"))
     if is_a(error, UnbackedForced):
         job.last = Outcome(job, stage)
-        return stage.symbols.denied(error)  # type: ignore[arg-type, union-attr]
+        return stage.symbols.denied(error)  # type: ignore[union-attr]
     if is_a(error, _core.CheckFailed):
         return check_failed(job, compiled, stage, bound, error)
     if is_a(error, REPLANS):
         return half_captured(job, stage, bound, way, error)
     if is_a(error, _core.CinductorError):
-        return compiler_failed(job, stage, bound, error)  # type: ignore[arg-type]
+        return compiler_failed(job, stage, bound, error)
     if stage.tracer.in_region and way.regions and not stage.tracer.effects:
         return _core.RegionBreak("an exception leaves an expression")
     if is_a(error, Exception) and stage.effects.undo_call():
         is_users = stage.runs or stage.effects.has_ended or is_a(error, MemoryError)
         job.last = Outcome(job, stage)
-        return Raised(error) if is_users else Retry(error)  # type: ignore[arg-type]
+        return Raised(error) if is_users else Retry(error)
     return leave(job, stage, bound, error)
 
 

@@ -13,6 +13,7 @@ from .surface import (
     as_result,
     cast,
     fold,
+    folds,
     function,
     into,
     method,
@@ -27,74 +28,45 @@ UNSET = np._NoValue
 EXACT = {"e": 2048, "f": 2**24}  # smaller integers are exact in the dtype
 
 
-def reduction(ufunc: Any, dtype_too: bool) -> Any:
-    """A handler for np.sum and similar functions, and for the method."""
-
-    def with_dtype(
-        t: Any,
-        a: Any,
-        axis: Any = None,
-        dtype: Any = None,
-        out: Any = None,
-        keepdims: Any = UNSET,
-        initial: Any = UNSET,
-        where: Any = UNSET,
-    ) -> Any:
-        more = given(keepdims=keepdims, initial=initial, where=where)
-        if ufunc is np.add and "where" in more:
-            more.setdefault("initial", 0)  # so that an empty sum, and a sum of -0.0, is 0.0
-        return fold(ufunc, "reduce", array(t, a), axis=axis, dtype=dtype, out=out, **more)
-
-    def without(
-        t: Any,
-        a: Any,
-        axis: Any = None,
-        out: Any = None,
-        keepdims: Any = UNSET,
-        initial: Any = UNSET,
-        where: Any = UNSET,
-    ) -> Any:
-        return with_dtype(t, a, axis, None, out, keepdims, initial, where)
-
-    return with_dtype if dtype_too else without
-
-
 def given(**values: Any) -> dict[str, Any]:
     """The keywords that were given."""
     return {k: v for k, v in values.items() if v is not UNSET}
 
 
-def truth(ufunc: Any) -> Any:
-    """A handler for np.any and np.all."""
+def bound(names: list[str], args: tuple[Any, ...], named: dict[str, Any], more: set[str]) -> dict[str, Any]:
+    """The arguments that were given, by name; more: names that no position has."""
+    by_place = dict(zip(names, args, strict=False))
+    if len(args) > len(names) or by_place.keys() & named.keys() or named.keys() - more.union(names):
+        raise TypeError("not the parameters of NumPy's function")
+    return given(**by_place, **named)
 
-    def handler(
-        t: Any,
-        a: Any,
-        axis: Any = None,
-        out: Any = None,
-        keepdims: Any = UNSET,
-        *,
-        where: Any = UNSET,
-    ) -> Any:
-        more = given(keepdims=keepdims, where=where)
-        return fold(ufunc, "reduce", array(t, a), axis=axis, dtype=np.bool_, out=out, **more)
+
+def reduction(ufunc: np.ufunc, parameters: str) -> Any:
+    """A handler for np.sum and similar functions, and for the method. The parameters after `*` have no position."""
+    by_place, _, by_name = parameters.partition("*")
+    names, more, is_truth = by_place.split(), {*by_name.split()}, ufunc in (np.logical_or, np.logical_and)
+
+    def handler(t: Any, a: Any, *args: Any, **named: Any) -> Any:
+        settings = {"axis": None, **bound(names, args, named, more)}
+        if ufunc is np.add and "where" in settings:
+            settings.setdefault("initial", 0)  # so that an empty sum, and a sum of -0.0, is 0.0
+        return fold(ufunc, "reduce", array(t, a), **settings, **({"dtype": np.bool_} if is_truth else {}))
 
     return handler
 
 
-for _names, _ufunc, _dtype_too in (
-    (("sum",), np.add, True),
-    (("prod",), np.multiply, True),
-    (("max", "amax"), np.maximum, False),
-    (("min", "amin"), np.minimum, False),
+for _names, _ufunc, _parameters in (
+    (("sum",), np.add, "axis dtype out keepdims initial where"),
+    (("prod",), np.multiply, "axis dtype out keepdims initial where"),
+    (("max", "amax"), np.maximum, "axis out keepdims initial where"),
+    (("min", "amin"), np.minimum, "axis out keepdims initial where"),
+    (("any",), np.logical_or, "axis out keepdims * where"),
+    (("all",), np.logical_and, "axis out keepdims * where"),
 ):
-    _handler = reduction(_ufunc, _dtype_too)
+    _handler = reduction(_ufunc, _parameters)
     function(*_names)(_handler)
     method(_names[0])(_handler)
-for _name, _ufunc in (("any", np.logical_or), ("all", np.logical_and)):
-    _handler = truth(_ufunc)
-    function(_name)(_handler)
-    method(_name)(_handler)
+    folds[_names[0]] = _ufunc, "reduce"
 
 
 def count_items(x: Any, axis: Any) -> int:
@@ -140,14 +112,7 @@ def counts_of(t: Any, x: Any, axis: Any, keepdims: bool, where: Any) -> Any:
 @function("mean")
 @method("mean")
 def mean(
-    t: Any,
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
-    out: Any = None,
-    keepdims: Any = UNSET,
-    *,
-    where: Any = UNSET,
+    t: Any, a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = UNSET, *, where: Any = UNSET
 ) -> Any:
     """np.mean: float16 is summed in float32, integers in float64."""
     x = array(t, a)
@@ -171,18 +136,9 @@ def mean(
 @function("var")
 @method("var")
 def var(
-    t: Any,
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
-    out: Any = None,
-    ddof: Any = 0,
-    keepdims: Any = UNSET,
-    *,
-    where: Any = UNSET,
-    mean: Any = UNSET,
-    correction: Any = UNSET,
-) -> Any:
+    t: Any, a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0, keepdims: Any = UNSET, *,
+    where: Any = UNSET, mean: Any = UNSET, correction: Any = UNSET,
+) -> Any:  # fmt: skip
     """np.var in two passes, as NumPy computes it."""
     x = array(t, a)
     if correction is not UNSET:
@@ -283,21 +239,13 @@ for _names, _ufunc in (("cumsum", np.add), ("cumprod", np.multiply)):
     _handler = running(_ufunc)
     function(_names)(_handler)
     method(_names)(_handler)
+    folds[_names] = _ufunc, "accumulate"
 
 
 def running_with_initial(ufunc: Any) -> Any:
     """A handler for np.cumulative_sum and np.cumulative_prod."""
 
-    def handler(
-        t: Any,
-        x: Any,
-        /,
-        *,
-        axis: Any = None,
-        dtype: Any = None,
-        out: Any = None,
-        include_initial: bool = False,
-    ) -> Any:
+    def handler(t: Any, x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any = None, include_initial: bool = False) -> Any:
         x = array(t, x)
         refuse(include_initial and out is not None, "include_initial with out=")
         if axis is None:

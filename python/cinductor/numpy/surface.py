@@ -99,6 +99,7 @@ class Row:
 
 functions_by_id: dict[int, Row] = {}
 methods: dict[str, Row] = {}
+folds: dict[str, tuple[np.ufunc, str]] = {}  # methods that NumPy defines by a ufunc's reduce or accumulate
 WRITING_METHODS = frozenset(
     "fill sort partition put itemset resize setfield __setitem__ "
     "__iadd__ __isub__ __imul__ __itruediv__ __ifloordiv__ __imod__ __ipow__ __imatmul__ "

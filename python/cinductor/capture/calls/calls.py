@@ -22,7 +22,7 @@ from ...base.class_lookup import is_a, module_of, package_of
 from ...extensions import UserOperation
 from ...numpy.python_random import PYTHON_DRAWS
 from ...numpy.random import GLOBAL, LEGACY, Draw, is_global_state, is_python_generator
-from ...numpy.surface import NotCaptured
+from ...numpy.surface import NotCaptured, folds
 from .. import identity
 from ..containers import ROWS, UNKNOWN, MethodEffect, methods_of, only_reads
 from ..control.mappings import is_open_key, want_mapping
@@ -165,9 +165,9 @@ def dispatch(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
         return functions.call_lowered(scope, f, other, args, kwargs)
     if cls is ufunc:
         return call_ufunc(scope, f, args, kwargs)
-    if cls is Method:
+    if cls is Method and (row := folds.get(f.__name__)) is not None:
         try:
-            if (made := f.fold(args, kwargs)) is not NotImplemented:
+            if (made := f.fold(*row, args, kwargs)) is not NotImplemented:
                 return made
         except NotCaptured:
             pass  # the handler says what happens
@@ -305,7 +305,7 @@ def call_method(
         grown.materialise("a list grows after a loop")
     elif grown is not None and (made := grown.method(scope, name, args, kwargs)) is not MISSING:
         return made
-    if args and is_open_key(scope.stage, owner, args[0]) and name in ("get", "setdefault", "add", "__contains__"):
+    if args and is_open_key(scope, owner, args[0]) and name in ("get", "setdefault", "add", "__contains__"):
         want_mapping(scope, owner, args[0], *(args[1:] if name == "setdefault" else ()))
         if not owner and name == "get" and len(args) == 2:
             return args[1]

@@ -315,7 +315,7 @@ class CycledList:
         if type(number) is Traced:
             if len(now) != len(self.was) or not all(map(is_one, self.was, now)):
                 raise RegionBreak("a list has changed that itertools.cycle goes over", "", 0)
-            return self.scope.item(self.was, number % len(self.was))  # type: ignore[operator]
+            return self.scope.item(self.was, number % len(self.was))
         if number < len(self.kept):
             self.ended &= number >= length  # otherwise the end was undone
         elif number > len(self.kept) and not self.ended:
@@ -338,7 +338,7 @@ def sliced_items(scope: Hooks, *args: Any) -> Items | None:
         return None
     is_free = not is_held(args[0])
     tracer = scope.stage.tracer
-    if not all(type(n) is not Traced or tracer.is_positive(n + 1) for n in known):  # type: ignore[operator]
+    if not all(type(n) is not Traced or tracer.is_positive(n + 1) for n in known):
         return None
     if not is_free and (start != 0 or step != 1 or not all(type(n) is int for n in known)):
         return None

@@ -118,7 +118,7 @@ def _convert(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
         if value.kind == "python" and value.__class__ is f:
             return value
         if f is float and value.kind == "python" and value.dtype.kind in "iu":
-            return value * 1.0  # type: ignore[operator]
+            return value * 1.0
         result = scope.stage.tracer.number(f.__name__, f, args)
         return f(value) if result is NotImplemented else result
     if type(value) in FREE_TYPES:

@@ -19,7 +19,7 @@ from typing import Any
 
 from ... import _core
 from ...base.records import NamedTuple
-from ..kinds import identity, is_array, is_same, leaves
+from ..kinds import identity, is_array, is_same
 from ..objects import Traced
 from .state import Snapshot, State, any_shared, references
 
@@ -33,7 +33,7 @@ class Source(NamedTuple):
     the array itself, but has another memory layout in NumPy, or is read-only there.
     """
 
-    array: Any
+    array: Traced
     alone: bool = False
     looped: bool = False
     differs_in_layout: bool = False
@@ -80,13 +80,13 @@ def joined(paths: set[Path]) -> list[Path]:
     return [tuple(test for test in kept[0] if all(test in path for path in kept))]
 
 
-def sources_in(records: Records, value: Any) -> list[Source]:
+def sources_in(records: Records, value: Traced) -> list[Source]:
     """The arrays that a value may be, itself first."""
     found = records.get(value.storage)
     return [Source(value)] if found is None else [Source(value), *found[1]]
 
 
-def may_differ_in_layout(records: Records, value: Any) -> bool:
+def may_differ_in_layout(records: Records, value: Traced) -> bool:
     """True if memory made in this call has the value with gaps, reversed or read-only, while passing it on by value
     makes it dense and writable. Memory of Python's caller is a source anyway.
     """
@@ -111,11 +111,11 @@ class Aliases:
         self.state, self.tracer = state, state.tracer
         self.overwritten: set[int] = set()  # storages that had one name and were written to as another value
 
-    def sources(self, value: object) -> list[Source]:
+    def sources(self, value: Traced) -> list[Source]:
         """The arrays that a value may be, itself first."""
         return sources_in(self.state.records, value)
 
-    def add(self, value: Any, sources: list[Source]) -> None:
+    def add(self, value: Traced, sources: list[Source]) -> None:
         """The value may be one of several arrays, by value."""
         if not sources:
             return
@@ -126,11 +126,11 @@ class Aliases:
             raise RegionBreak("an array that may be one of several", "", 0)
         self.state.put(records=records)
 
-    def link(self, a: object, b: object) -> None:
+    def link(self, a: Traced, b: Traced) -> None:
         """Two values may be one array."""
         self.add(a, [source._replace(alone=False) for source in self.sources(b)])
 
-    def loosen(self, value: object) -> None:
+    def loosen(self, value: Traced) -> None:
         """Record that the value has another memory layout or is read-only in NumPy."""
         self.add(value, [Source(value, differs_in_layout=True)])
 
@@ -152,7 +152,7 @@ class Aliases:
                 if is_it:
                     self.overwritten.add(source.storage)
 
-    def note_distinct(self, a: object, b: object) -> None:
+    def note_distinct(self, a: Traced, b: Traced) -> None:
         """Record that two values were compared and are different objects: then so are all arrays that they may be,
         now and in each iteration of the current loops.
         """
@@ -185,12 +185,12 @@ class Aliases:
             if self.tracer.effects or not self.is_like(value, source):
                 self.check_other(value, source)
 
-    def is_like(self, value: object, source: Source) -> bool:
+    def is_like(self, value: Traced, source: Source) -> bool:
         """True if the value cannot be distinguished from an array that it may be."""
         is_fresh = source.array.is_fresh and not source.differs_in_layout
         return is_fresh and self.tracer.varying(value, source.array) == []
 
-    def check_other(self, value: Any, source: Source) -> None:
+    def check_other(self, value: Traced, source: Source) -> None:
         """Check that the value is not that array."""
         array, tracer = source.array, self.tracer
         if source.differs_in_layout:
@@ -201,10 +201,10 @@ class Aliases:
         sizes = [(n, m) for n, m in zip(value.shape, array.shape, strict=True) if not is_same(n, m)]
         differs = tracer.lift(False)
         for n, m in sizes:
-            n, m = (tracer.lift(size) if type(size) is int else size for size in (n, m))
-            differs = tracer.apply("logical_or", differs, tracer.apply("not_equal", n, m))
+            both = [tracer.lift(size) if type(size) is int else size for size in (n, m)]
+            differs = tracer.apply("logical_or", differs, tracer.apply("not_equal", *both))
         if not sizes:
-            others = value != array
+            others: Any = value != array
             if value.dtype.kind in "fc":
                 others &= (value == value) | (array == array)  # a NaN equals itself
             differs = others.any()
@@ -235,9 +235,8 @@ class Objects:
         self.others: list[Any] = []
         self.containers = snapshot.containers  # their contents are added
 
-    def add(self, name: str, a: object, b: object) -> None:
-        """A name, or the items of a container."""
-        firsts, seconds = leaves(a), leaves(b)
+    def add(self, name: str, firsts: list[Any], seconds: list[Any]) -> None:
+        """The leaves of a name, or of the items of a container."""
         if len(firsts) != len(seconds):
             self.others += firsts + seconds
             return

@@ -11,13 +11,13 @@ from collections.abc import Callable
 from typing import Any
 
 from ... import _core
-from ..kinds import UNBOUND, kind_of, leaves, lifted, rebuilt
+from ..kinds import kind_of, leaves, lifted, rebuilt
 from ..objects import SINGLE, Traced
 from . import lattice, list_buffer
 from .lattice import Joined
 from .list_append import Maybe, owner_of
 from .region import Region, Regions, truth
-from .state import Snapshot, value_of
+from .state import Snapshot, State, value_of
 
 
 class Side:
@@ -31,8 +31,9 @@ class Side:
     __slots__ = ("here", "kind", "sample", "is_small", "array", "lengths", "node")
 
     def __init__(
-        self, here: Callable[[Region], Any], kind: str | None = "python", sample: Any = None,
-        is_small: bool = True, array: Any = None, lengths: Any = None, node: Any = None,
+        self, here: Callable[[Region], Any], kind: str | None = "python", sample: object = None,
+        is_small: bool = True, array: ArmValue | None = None, lengths: dict[int, lattice.Length] | None = None,
+        node: tuple[_core.Block, int] | None = None,
     ) -> None:  # fmt: skip
         self.here, self.kind, self.sample, self.is_small = here, kind, sample, is_small
         self.array, self.lengths, self.node = array, lengths, node
@@ -48,18 +49,18 @@ class Side:
 class ArmValue(Side):
     """A traced value that an arm ends with, kept by its block."""
 
-    __slots__ = ("block", "dtype", "value", "strong")
+    __slots__ = ("block", "number", "dtype", "value", "strong")
 
-    def __init__(self, block: Any, value: Any) -> None:
+    def __init__(self, block: _core.Block, value: Traced) -> None:
         number = block.live_out(value)
         self.here = lambda _: block.value(number)
         self.kind, self.sample, self.is_small = value.kind, value, value.kind != "array"
         self.lengths, self.node = None, (block, number)
-        self.block, self.dtype, self.value = block, value.dtype, value
+        self.block, self.number, self.dtype, self.value = block, number, value.dtype, value
         self.strong = None if value.strong is None else ArmValue(block, value.strong)
 
     @property
-    def array(self) -> ArmValue | None:
+    def array(self) -> ArmValue | None:  # type: ignore[override]
         return None if self.is_small else self
 
 
@@ -73,11 +74,10 @@ def undefined(like: ArmValue, shape: tuple[Any, ...]) -> Side:
     """A placeholder for a value that is never read."""
     if like.kind == "array":
         return Side(lambda region: region.tracer.undefined(like.node, shape), None)
-    block, number = like.node
-    return Side(lambda _: block.undefined(number), None)
+    return Side(lambda _: like.block.undefined(like.number), None)
 
 
-def in_buffer(array: ArmValue, shape: tuple[Any, ...], lengths: object) -> Side:
+def in_buffer(array: ArmValue, shape: tuple[Any, ...], lengths: dict[int, lattice.Length]) -> Side:
     """An array in a buffer with capacity for the other arm's, too."""
 
     def here(region: Region) -> Any:
@@ -122,7 +122,7 @@ def flag(value: object) -> Side:
 class End:
     """The end state of an arm: values of names, and written memory."""
 
-    def __init__(self, state: Any, block: Any, names: dict[str, Any], written: list[Any]) -> None:
+    def __init__(self, state: State, block: _core.Block, names: dict[str, Any], written: list[Any]) -> None:
         self.appended: list[tuple[Any, list[Any]]] = []  # items that iterations append to a list
         self.records = state.records  # alias records at its end
         self.known: dict[int, list[ArmValue]] = {}  # of its names that have no array, by origin
@@ -147,20 +147,20 @@ class End:
         block.close()
 
 
-def live_out_leaves(block: object, value: Any, known: dict[int, list[ArmValue]] | None = None) -> Any:
+def live_out_leaves(block: _core.Block, value: object, known: dict[int, list[ArmValue]] | None = None) -> Any:
     """The value with its traced leaves live out of the block. known: numbers of values that are already; a value with
     several names is one value after the branch, too.
     """
-    if value is UNBOUND:
-        return value
+    known = {} if known is None else known
+    if type(value) in SINGLE:
+        return arm_value(block, value, known) if type(value) is Traced else value
     parts = leaves(value)
     if not any(type(part) is Traced for part in parts):
         return value
-    known = {} if known is None else known
     return rebuilt(value, iter([arm_value(block, p, known) if type(p) is Traced else p for p in parts]))
 
 
-def arm_value(block: Any, part: Any, known: dict[int, list[ArmValue]]) -> ArmValue:
+def arm_value(block: _core.Block, part: Traced, known: dict[int, list[ArmValue]]) -> ArmValue:
     """A traced value that is live out of the block."""
     if part.kind == "array" or part.strong is not None:
         return ArmValue(block, part)
@@ -184,7 +184,7 @@ SINGLE.update({Side, ArmValue})
 class Level:
     """One test: the arm it guards, and the rest."""
 
-    def __init__(self, regions: Regions, condition: Any, arm: int, head: dict[str, Any]) -> None:
+    def __init__(self, regions: Regions, condition: object, arm: int, head: dict[str, Any]) -> None:
         self.condition, self.arm, self.head = condition, arm, head
         self.number = regions.count_test()
         self.snapshot = Snapshot(regions.state)
@@ -228,7 +228,7 @@ class Level:
             if change.is_nothing:
                 continue
             if items := change.appended:
-                appended.append((owner_of(region, change), items))
+                appended.append((owner_of(region, change), region.lifted(items)))
                 continue
             if not change.keeps_places:
                 if list_buffer.may_be_columns(region.tracer, change.container, change.before):

@@ -18,7 +18,7 @@ from ... import _core
 from ...base.region_outcome import DECIDED
 from ...base.signals import Replan
 from ...base.user_frame import OURS, locals_of
-from ..kinds import UNBOUND, lifted, strength
+from ..kinds import UNBOUND, Hooks, lifted, strength
 from ..objects import Traced, contains_traced
 from ..syntax.desugar import PREFIX
 from ..syntax.stage_calls import Site
@@ -44,9 +44,9 @@ from .state import Snapshot
 class Branch(Region):
     """An if on a traced condition."""
 
-    def __init__(self, scope: Any, site: Any, condition: Any) -> None:
+    def __init__(self, scope: Hooks, site: Site, condition: Traced | bool) -> None:
         super().__init__(scope, site)
-        self.condition = condition
+        self.condition: Any = condition
         self.last = 2 * site.arms - 1
         self.raising = dict(site.raising)
         ours = (n for n in site.state if n.startswith(OURS) and n not in site.live_out)
@@ -144,7 +144,7 @@ class Branch(Region):
         self.heads, self.now = None, {}
         return values
 
-    def __exit__(self, kind: Any, error: Any, traceback: object) -> bool:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException, traceback: object) -> bool:
         if kind is None or self.is_plain or self.is_over:
             return False
         if kind is Rerun and error.args[0] is self:
@@ -271,7 +271,7 @@ class LateBranch(Branch):
     traced.
     """
 
-    def __init__(self, scope: Any, site: Any) -> None:
+    def __init__(self, scope: Hooks, site: Site) -> None:
         super().__init__(scope, site, False)
         self.is_waiting = self.is_plain = True
         self.restores = False
@@ -280,12 +280,11 @@ class LateBranch(Branch):
         """The test of the next arm; from the first traced one on this is a branch."""
         if self.is_waiting:
             value = self.scope.asked(value, self.site)
-        is_plain = not self.is_waiting or not is_condition(value)
-        if is_plain or self.scope.recurses(self.site.line):
-            super().test(value)
-        else:
+        if self.is_waiting and is_condition(value) and not self.scope.recurses(self.site.line):
             self.condition, self.first = value, self.step
             self.restores = True
+        else:
+            super().test(value)
 
     def leave(self, names: dict[str, Any]) -> None:
         if self.is_waiting:
@@ -305,7 +304,7 @@ VALUE, BY_PYTHON = "operand", f"{DECIDED}: "
 class Condition(Region):
     """A conditional part of an expression with a traced condition."""
 
-    def __init__(self, scope: Any, line: int, value: Any) -> None:
+    def __init__(self, scope: Hooks, line: int, value: Traced) -> None:
         super().__init__(scope, Site(-1, "if", line, (), (), ()))
         self.entry, self.frame = {}, users_frame()
         self.others = {} if self.frame is None else locals_of(self.frame)
@@ -328,7 +327,7 @@ class Condition(Region):
         """Unknown here."""
         return None
 
-    def is_alone(self, array: object, values: list[Any], records: Records | None = None) -> bool:
+    def is_alone(self, array: Traced, values: list[Any], records: Records | None = None) -> bool:
         """False: other references to the memory are unknown here."""
         return False
 
@@ -371,7 +370,7 @@ class Condition(Region):
 class Operand(Condition):
     """`a and b`, `a or b` between the evaluation of a and that of b."""
 
-    def __init__(self, scope: Any, line: int, value: Any, is_and: bool) -> None:
+    def __init__(self, scope: Hooks, line: int, value: Traced, is_and: bool) -> None:
         super().__init__(scope, line, value)
         self.value, self.is_and = value, is_and
         self.level.open_arm(is_and)
@@ -434,7 +433,7 @@ class Choice(Condition):
         return self.merge(first, second)
 
 
-def select(tracer: Any, condition: Any, a: object, b: object) -> Any:
+def select(tracer: _core.Tracer, condition: Traced, a: object, b: object) -> Any:
     """a if the traced condition holds, else b; None if their types differ."""
     joined = join(tracer, a, b)
     if type(joined) is Same:
@@ -443,9 +442,9 @@ def select(tracer: Any, condition: Any, a: object, b: object) -> Any:
         return None
     parts = [lifted(tracer, v, joined.kind, joined.dtype) for v in (a, b)]
     condition = truth(tracer, condition)
-    value = tracer.select(condition, *parts, joined.kind)
+    value = tracer.select(condition, parts[0], parts[1], joined.kind)
     if joined.weak is None:
         return value
     bools = [strength(v, (joined.kind, joined.dtype)) for v in (a, b)]
     bools = [s if type(s) is Traced else tracer.lift(s) for s in bools]
-    return tracer.tagged(value, tracer.select(condition, *bools, "python"), joined.weak)
+    return tracer.tagged(value, tracer.select(condition, bools[0], bools[1], "python"), joined.weak)

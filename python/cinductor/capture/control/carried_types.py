@@ -168,7 +168,7 @@ class Types:
             self.joined = [n for n, row in self.carried.types_of.items() if any(k is not None and k.joined for k in row)]
         return is_wider
 
-    def wider(self, name: str, known: Type | None, entry: object, before: object, after: object) -> Type | None:
+    def wider(self, name: str, known: Type | None, entry: Traced, before: Traced, after: Traced) -> Type | None:
         """The type of a leaf from its values at the entry and at both ends of an iteration; None if the known one
         suffices.
         """
@@ -199,7 +199,7 @@ class Types:
 
     # --- sizes of arrays ---
 
-    def vary(self, kind: Type, axes: list[int], entry: Any, before: Any, after: Any) -> bool:
+    def vary(self, kind: Type, axes: list[int], entry: Traced, before: Traced, after: Traced) -> bool:
         """True if an array may have its size at the end of an iteration; records its sizes, of which these differ."""
         axes = sorted({*axes, *kind.lengths})
         room = row_capacity(self, axes, entry, before, after)

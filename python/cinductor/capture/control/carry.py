@@ -61,6 +61,7 @@ class Carried(LoopState):
         self.first_ends: dict[str, Any] = {}
         self.is_weak = self.was_weak = False  # this run has Python's numbers where iterations make NumPy's
         self.is_endless = False  # it only ends by its flag
+        self.expected: set[int] = set()  # of `written`, those that no run has written to yet
         self.appends: dict[int, AppendedItems] = {}
         self.trips = Trips()
         self.runs, self.most_runs = 0, WAYS
@@ -77,10 +78,11 @@ class Carried(LoopState):
             value = self.entry.get(name, UNBOUND)
             if value is UNBOUND or not is_int(value):
                 self.types.recall(name, value)
-        for name in self.loop.plan.written:
-            value = self.entry.get(name, self.loop.others.get(name))
-            if type(value) is Traced and value.kind == "array":
-                self.add_written(value.whole)
+        known = self.loop.plan.written
+        values = [self.entry.get(n, self.loop.others.get(n)) for n in (self.loop.site.stored if known is None else known)]
+        for array in sorted([value.whole for value in values if is_array(value)], key=lambda array: array.storage):
+            self.add_written(array)
+        self.expected = {*self.written} if known is None else set()
 
     def remember(self) -> None:
         """Record the state for the next capture, in another run of an enclosing loop."""
@@ -178,12 +180,12 @@ class Carried(LoopState):
         pairs = list(zip(leaves(self.entry[name]), self.types_of[name], strict=True))
         return [(leaf, at_entry(leaf, kind)) for leaf, kind in pairs] if self.is_weak else pairs
 
-    def count(self, param: object) -> Number:
+    def count(self, param: Traced) -> Number:
         """The counter of iterations."""
         tracer = self.tracer
         return Number(param, lambda: tracer.lift(0, "i8"), lambda: tracer.apply("add", param, 1))
 
-    def watch_flag(self, param: object) -> Number:
+    def watch_flag(self, param: Traced) -> Number:
         """Carry the flag that ends the loop."""
 
         def end() -> Any:
@@ -273,6 +275,8 @@ class Carried(LoopState):
         loop = self.loop
         loop.check_others(names)
         names = self.ends_of_names = {**names, **self.diff_containers()}
+        changed = {n: names[n] for n in (*loop.site.state, *self.snapshot.containers) if n in names and names[n] is not self.head.get(n)}
+        names.update(zip(changed, loop.lifted(changed.values()), strict=True))
         if self.body is None:
             loop.fail("the loop runs no iteration")
         if self.is_weak:
@@ -288,10 +292,14 @@ class Carried(LoopState):
             and (self.head[name] is not UNBOUND or is_undefined(name, names.get(name)))
             and not is_same(names.get(name, UNBOUND), self.head[name])
         }
-        written = self.snapshot.graph.written()
+        unwritten = {storage for storage in self.expected if self.written[storage].version == self.bound[storage]}
+        for storage in unwritten:
+            del self.written[storage]
+        self.expected = set()
+        written = [handle for handle in self.snapshot.graph.written() if handle.storage not in unwritten]
         if changed and (self.rotates(changed, written) or self.alternates(changed)):
             return False
-        is_wider = self.grows
+        is_wider = self.grows or bool(unwritten)
         for handle in written:
             is_wider |= self.add_written(handle)
         for name, value in changed.items():
@@ -314,7 +322,7 @@ class Carried(LoopState):
             return False
         places = Objects(self.snapshot)
         for name in (*self.names, *self.snapshot.containers):
-            places.add(name, self.head[name], names.get(name))
+            places.add(name, leaves(self.head[name]), leaves(names.get(name)))
         places.others += [names.get(n) for n in loop.site.live_out if n not in self.names]
         if (moved := places.distinguishable(loop.elsewhere)) is not None:
             raise PeelFirstIteration(f"{moved} is another view of its array in each iteration")
@@ -370,7 +378,7 @@ class Carried(LoopState):
                     list_buffer.want_buffer(loop, container, change.before[0], change.before)
                 raise PeelFirstIteration("the body adds to a container or takes from it")
             name = self.snapshot.name_of(container)
-            self.entry[name] = self.head[name] = value_of(container, change.before)
+            (self.entry[name],) = (self.head[name],) = loop.lifted([value_of(container, change.before)])
         for name, container in self.snapshot.containers.items():
             if len(leaves(value_of(container))) != len(leaves(self.entry[name])):
                 loop.fail("the body adds to a container or takes from it")
@@ -398,11 +406,14 @@ class Carried(LoopState):
         self.appends[id(container)], self.grows = grown, True
 
     def learn_flag(self, names: dict[str, Any]) -> bool:
-        """True if the loop was found to end by its flag."""
-        flag = self.loop.site.flag
+        """True if the loop was found to end by its flag, or not to end by the one that it was expected to set."""
+        flag, is_expected, self.expects_flag = self.loop.site.flag, self.expects_flag, False
         value = names.get(flag, False) if flag else False
         if value is True:
             self.loop.fail("the loop ends in its first iteration")
+        if type(value) is not Traced and is_expected:
+            self.flag, self.is_while = False, self.loop.is_while
+            return True
         if type(value) is not Traced or self.flag:
             return False
         if self.period > 1:

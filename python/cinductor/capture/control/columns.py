@@ -26,7 +26,7 @@ from ..objects import Traced
 from . import lattice
 
 if TYPE_CHECKING:
-    from ..kinds import Hooks
+    from ..kinds import Hooks, Size
 
 NUMBERS = "?bhilqBHILQfd"
 SEVERAL_TYPES = "items of several types are in a list that grows"
@@ -39,8 +39,11 @@ class Column:
 
     __slots__ = ("like", "kind", "room", "rows", "tags", "sizes", "nodes")
 
-    def __init__(self, like: Any, rows: Any = None, tags: Any = None, room: tuple[Any, ...] = ()) -> None:
-        self.like, self.rows, self.tags, self.room = like, rows, tags, room
+    def __init__(self, like: object, rows: Traced | None = None, tags: Traced | None = None, room: tuple[Any, ...] = ()) -> None:
+        self.like: Any = like
+        self.rows: Any = rows
+        self.tags: Any = tags
+        self.room = room
         self.kind: Any = (like.kind, like.dtype) if type(like) is lattice.Type else kind_of(like)
         self.sizes: dict[int, Any] = {}
         self.nodes: list[tuple[tuple[Any, int], tuple[Any, ...]]] = []  # rows in a block, with shapes
@@ -89,7 +92,7 @@ class Column:
         """The axes along which lengths differ."""
         return [k for k, size in enumerate(self.room) if not is_same(size, self.like.shape[k])]
 
-    def read(self, tracer: _core.Tracer, place: Any) -> Any:
+    def read(self, tracer: _core.Tracer, place: Size) -> Any:
         """The leaf of the item at this index; an array as a view of its row."""
         if self.rows is None:
             return self.like

@@ -173,7 +173,7 @@ class Flow:
             if not self.is_alone(value):
                 raise PeelFirstIteration("names share memory that is written to")
 
-    def is_alone(self, value: Any) -> bool:
+    def is_alone(self, value: Traced) -> bool:
         """True for memory made in the call that only one name has. Memory from before the loop that an iteration
         reaches in another way than through a carried array has a name besides the carried one.
         """
@@ -203,7 +203,7 @@ class Flow:
             left += more
         return min(group)
 
-    def of_before(self, value: object) -> Source:
+    def of_before(self, value: Traced) -> Source:
         return Source(value, self.is_alone(value), True)
 
     def iterations_needed(self) -> list[int | None]:

@@ -21,6 +21,7 @@ Arrays of varying size
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import Any
 
 import numpy as np
@@ -30,8 +31,8 @@ from ...base.records import NamedTuple
 from ..kinds import (
     EXACT_INTS,
     UINT64,
+    Size,
     are_ints,
-    classes_of,
     is_array,
     is_number,
     is_same,
@@ -63,8 +64,8 @@ class Joined(NamedTuple):
     """
 
     kind: str
-    dtype: Any
-    weak: Any = None
+    dtype: np.dtype
+    weak: np.dtype | None = None
 
 
 class Buffered(NamedTuple):
@@ -86,12 +87,12 @@ Answer = Same | Joined | Buffered | Reason
 class Head(NamedTuple):
     """A leaf at a loop head: its value in the first iteration, and its type so far. tags: it may be a tagged number."""
 
-    entry: Any
-    type: Any = None
+    entry: object
+    type: Type | None = None
     tags: bool = False
 
 
-def join(tracer: Any, a: Any, b: Any, head: Head | None = None, nodes: tuple[Any, ...] = ()) -> Answer:
+def join(tracer: _core.Tracer, a: object, b: object, head: Head | None = None, nodes: tuple[Any, ...] = ()) -> Answer:
     """Join two leaves. head: b is what an iteration ends with that begins with a. nodes: those of arrays in
     closed blocks.
     """
@@ -106,24 +107,24 @@ def join(tracer: Any, a: Any, b: Any, head: Head | None = None, nodes: tuple[Any
     if known is not None:
         kinds.add((known.kind, known.dtype))
     if "array" in next(zip(*kinds, strict=True)):
-        return Reason(OTHER) if len(kinds) > 1 else join_arrays(tracer, a, b, head, nodes or (a, b))
-    classes = {*kinds, *classes_of(a), *classes_of(b)}
-    if known is not None and known.weak is not None:
-        classes.add(("python", known.weak))
+        if len(kinds) == 1 and type(a) is Traced and type(b) is Traced:
+            return join_arrays(tracer, a, b, head, nodes or (a, b))
+        return Reason(OTHER)
+    tagged: list[Any] = [number for number in (a, b) if is_tagged(number)] + ([] if known is None or known.weak is None else [known])
+    classes = kinds | {("python", number.weak) for number in tagged}
     if len(classes) == 1:
         is_known = all(type(v) is Traced or is_number(v) for v in (a, b))
         return Joined(*kinds.pop()) if is_known else Reason(LARGE)
     if all(map(are_ints, classes, classes)):
         is_unsigned = all(tracer.may_check() if type(v) is Traced else is_number(v) and v >= 0 for v in (a, b))
         return Joined("python", UINT64) if is_unsigned else Reason(OTHER)
-    is_either = is_tagged(a) or is_tagged(b) or (known is not None and known.weak is not None)
-    if head is not None and not is_either:
+    if head is not None and not tagged:
         dtypes = {dtype for kind, dtype in kinds if kind == "scalar"}
         if len(dtypes) == 1 and kind_of(b)[0] == "scalar" and can_become_strong(tracer, a, *dtypes):  # type: ignore[index]
             return Joined("scalar", *dtypes)
     joined = of_classes(classes)
     can = joined is not None and all(can_lift(tracer, v, joined) for v in (a, b))
-    if can and head is not None and not (is_either or head.tags):
+    if can and head is not None and not (tagged or head.tags):
         return Reason(OTHER, True)
     return joined if can else Reason(OTHER)  # type: ignore[return-value]
 
@@ -184,12 +185,12 @@ class Length:
 
     __slots__ = ("entry", "end", "capacity", "old", "param", "now")
 
-    def __init__(self, entry: Any, end: Any, capacity: Any, old: Length | None = None) -> None:
+    def __init__(self, entry: Size, end: Size, capacity: Size | None, old: Length | None = None) -> None:
         self.entry, self.end, self.capacity, self.old = entry, end, capacity, old
         self.param: Any = None  # the number
         self.now: Any = None  # the symbol that is its value
 
-    def define(self, tracer: Any, number: int | Traced) -> Any:
+    def define(self, tracer: _core.Tracer, number: Traced) -> Any:
         """The number as a size, from here on."""
         self.now = tracer.define(number, 0, None if self.capacity is None else self.capacity + 1)
         return self.now
@@ -256,7 +257,7 @@ def first_part(tracer: _core.Tracer, buffer: Traced, shape: tuple[Any, ...]) -> 
     return tracer.reshape(tracer.slice(buffer, (0,), (1,), (tracer.count(shape),)), shape)
 
 
-def read(tracer: Any, buffer: Any, lengths: dict[int, Length], sizes: Any = None) -> Any:
+def read(tracer: _core.Tracer, buffer: Traced, lengths: dict[int, Length], sizes: tuple[Size, ...] | None = None) -> Any:
     """The array in a buffer; sizes: along axes that do not vary, for a flat buffer. If it may be returned, it is a
     copy.
     """
@@ -266,7 +267,7 @@ def read(tracer: Any, buffer: Any, lengths: dict[int, Length], sizes: Any = None
     return view.detached() if tracer.in_region else tracer.copy(view, "K")
 
 
-def write(tracer: Any, buffer: Any, value: Any, lengths: Any) -> None:
+def write(tracer: _core.Tracer, buffer: Traced, value: Traced, lengths: Container[int]) -> None:
     """Puts an array into a buffer; lengths: the axes that vary."""
     shape = value.shape
     if buffer.ndim == len(shape):
@@ -293,20 +294,22 @@ class Type:
 
     __slots__ = ("kind", "dtype", "like", "weak", "joined", "lengths", "ends", "room")
 
-    def __init__(self, kind: str, dtype: Any, like: Any = None, weak: Any = None, joined: bool = False) -> None:
+    def __init__(
+        self, kind: str, dtype: np.dtype, like: Traced | None = None, weak: np.dtype | None = None, joined: bool = False
+    ) -> None:
         self.kind, self.dtype, self.like = kind, dtype, like
         self.weak, self.joined = weak, joined
         self.lengths: dict[int, Length] = {}
         self.ends: dict[int, tuple[Any, Any]] = {}
-        self.room: Any = None
+        self.room: Size | None = None
 
 
-def is_as_weak(a: Any, b: Any) -> bool:
+def is_as_weak(a: Type | Joined | Traced, b: Type | Joined | Traced) -> bool:
     """True if both have no weak dtype, or the same one. `==` alone takes None for float64, NumPy's default dtype."""
     return (a.weak is None) == (b.weak is None) and (a.weak is None or a.weak == b.weak)
 
 
-def type_of(value: Any) -> Type:
+def type_of(value: Traced) -> Type:
     """The type of a traced value as it is."""
     kind, dtype = kind_of(value)  # type: ignore[misc]
     return Type(kind, dtype, value if kind == "array" else None, value.weak)

@@ -20,7 +20,17 @@ from ...base.signals import Replan
 from ...base.user_frame import OURS
 from ...numpy.surface import small_ints
 from ..iterators import MAX_READ
-from ..kinds import ATOMS, is_number, is_one, is_same, is_tagged, leaves, rebuilt
+from ..kinds import (
+    ATOMS,
+    Hooks,
+    Size,
+    is_kept,
+    is_number,
+    is_same,
+    is_tagged,
+    leaves,
+    rebuilt,
+)
 from ..made_lists import listed
 from ..objects import Traced
 from .alias import PeelFirstIteration
@@ -48,7 +58,7 @@ class Maybe:
 
     __slots__ = ("value", "flag", "truths")
 
-    def __init__(self, value: Any, flag: Any, truths: list[bool]) -> None:
+    def __init__(self, value: object, flag: object, truths: list[bool]) -> None:
         self.value, self.flag, self.truths = value, flag, truths
 
 
@@ -59,13 +69,15 @@ class Item(Phi):
 
     __slots__ = ("value", "inner", "flag", "truths", "columns", "holders", "count")
 
-    def __init__(self, appended: Any, rows: Any = None) -> None:
-        self.flag = self.truths = self.inner = None
+    def __init__(self, appended: object, rows: Traced | None = None) -> None:
+        self.flag: Any = None
+        self.truths: list[bool] | None = None
+        self.inner: Any = None
         if type(appended) is Maybe:
-            appended, self.flag, self.truths = appended.value, appended.flag, appended.truths
+            self.flag, self.truths, appended = appended.flag, appended.truths, appended.value
         if rows is not None:
             self.inner = appended
-        self.value = appended if rows is None else rows
+        self.value: Any = appended if rows is None else rows
         self.columns: list[Column] = []
         self.holders: list[Any] = []
         self.count: Any = None  # number of rows, which includes a placeholder for an item that is not appended
@@ -119,7 +131,7 @@ class SizedList(ListBuffer):
 
     is_sized = True
 
-    def __init__(self, scope: Any, container: Any, like: Any, columns: Any, count: Any, name: str, last: Any) -> None:
+    def __init__(self, scope: Hooks, container: list[Any], like: object, columns: list[Column], count: Size, name: str, last: Traced | None) -> None:
         super().__init__(scope, container, like, columns, count)
         self.name, self.last = name, None if last is None else (last, last.version)
 
@@ -211,7 +223,7 @@ class AppendedItems(Columns):
     def open(self) -> None:
         """The list at the head of an iteration."""
         self.state.refill(self.container, [*self.before, UNKNOWN])
-        self.state.grow(self)
+        self.state.grow(self.container, self)
 
     # --- lists whose length is a number of iterations ---
 
@@ -296,9 +308,9 @@ class AppendedItems(Columns):
         count = len(self.before) + 1
         now = self.container
         is_prefix = len(now) >= count and now[count - 1] is UNKNOWN
-        if not is_prefix or not all(map(is_one, now[: count - 1], self.before)):
+        if not is_prefix or not all(map(is_kept, now[: count - 1], self.before)):
             self.loop.fail("a list grows in other ways than by append")
-        self.items = [Item(appended, self.rows_of(appended)) for appended in now[count:]]
+        self.items = [Item(appended, self.rows_of(appended)) for appended in self.loop.lifted(now[count:])]
         if len(self.items) > MAX_APPENDED:
             self.loop.fail("an iteration appends many items to a list")
         is_simple = len(self.items) == self.carried.period == 1 and self.items[0].truths is None

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import collections
 import math
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -25,15 +25,7 @@ from ...base.class_lookup import is_a
 from ...numpy import list_sources
 from ...numpy.surface import require, small_ints
 from ..iterators import Items
-from ..kinds import (
-    have_same_structure,
-    is_int,
-    is_same,
-    is_tagged,
-    leaves,
-    rebuilt,
-    strength,
-)
+from ..kinds import Size, have_same_structure, is_int, is_same, is_tagged, leaves, rebuilt, strength
 from ..made_lists import listed, queue_of, tuples
 from ..objects import MISSING, Traced, is_ours
 from .columns import SEVERAL_TYPES, Column, empty_columns, is_alike, like_of, number_kind
@@ -113,17 +105,20 @@ class ListBuffer(Columns):
     What changes is in `cells`, which are restored, carried and merged like a list of the user's.
     """
 
+    first_cells: tuple[int, ...] = ()  # after the number of items
+
     def __init__(
-        self, scope: Any, container: Any, like: Any, columns: Any, count: Any, room: Any = None, region: Any = None
-    ) -> None:
+        self, scope: Hooks, container: object, like: object, columns: Iterable[Column], count: Size,
+        room: Size | None = None, region: Region | None = None,
+    ) -> None:  # fmt: skip
         self.scope, self.state, self.tracer = scope, scope.stage.state, scope.stage.tracer
         self.container, self.like, self.columns = container, like, list(columns)
-        self.cells, self.room = self.state.note_definition([count]), count if room is None else room
+        self.cells, self.room = self.state.note_definition([count, *self.first_cells]), count if room is None else room
         self.reached_by = container  # what the user's code has
         self.region: Region | None = region
         self.around = tuple(self.state.active)  # an iteration of these makes its own
         self.spare = 0 if region is None else SPARE
-        self.state.grow(self)
+        self.state.grow(container, self)
 
     @property
     def length(self) -> Any:
@@ -142,13 +137,13 @@ class ListBuffer(Columns):
 
     # --- items ---
 
-    def put(self, place: object, item: object) -> None:
+    def put(self, place: Size, item: object) -> None:
         """Store the item at this index."""
         if not is_alike(item, self.like):
             self.widened(item).put(place, item)
             return
         slot = self.slot(place)
-        for leaf, column in zip(leaves(item), self.columns, strict=True):
+        for leaf, column in zip(leaves(self.scope.stage.lifting.lift_tuple(item)), self.columns, strict=True):
             column.store(self.scope, slot, leaf)
 
     def widened(self, item: object) -> ListBuffer:
@@ -180,7 +175,7 @@ class ListBuffer(Columns):
             self.put(self.length, item)
             self.set_length(self.length + 1)
 
-    def place(self, number: Any, limit: Any) -> Any:
+    def place(self, number: Size, limit: Size) -> Any:
         """A number with a check that it is at least 0 and less than a limit."""
         if type(number) is int and type(limit) is int and 0 <= number < limit:
             return number
@@ -206,19 +201,19 @@ class ListBuffer(Columns):
         turned = self.tracer.select(is_back, from_end, key, "python")
         return self.place(turned, self.length)
 
-    def item(self, key: Any) -> Any:
+    def item(self, key: object) -> Any:
         """list[key]; a slice is another list buffer without capacity for appends."""
         if type(key) is not slice:
             return self.scope.item(self.container, key) if self.becomes_list() else self.read(self.at(key))
         parts = [column.of(lambda array: array[key]) for column in self.copied()]
         return made_of(self.scope, self.like, parts, parts[0].rows.shape[0])
 
-    def read(self, place: object) -> Any:
+    def read(self, place: Size) -> Any:
         """The item there."""
         slot = self.slot(place)
         return rebuilt(self.like, iter([c.read(self.tracer, slot) for c in self.columns]))
 
-    def slot(self, place: object) -> Any:
+    def slot(self, place: Size) -> Any:
         """The row of the columns in which the item at an index is."""
         return place
 
@@ -244,11 +239,11 @@ class ListBuffer(Columns):
             self.scope.item_slot(self.container, key).value = item
             return
         if type(key) is slice:
-            self.copy_from(key, item)
+            self.copy_from(key, item)  # type: ignore[arg-type]
             return
         self.put(self.at(key), item)
 
-    def copy_from(self, key: slice, item: Any) -> None:
+    def copy_from(self, key: slice, item: list[Any]) -> None:
         """list[:] = item, for lists of numbers, or of tuples of numbers."""
         other = self.state.lists.get(id(item))
         if key != slice(None) or (other is None and type(item) is not list) or getattr(other, "is_sized", False):
@@ -403,11 +398,9 @@ class ListBuffer(Columns):
 class Queue(ListBuffer):
     """A deque as columns: a ring. The second cell is the row of the first item."""
 
-    def __init__(self, *args: Any) -> None:
-        super().__init__(*args)
-        self.cells.append(0)
+    first_cells = (0,)
 
-    def slot(self, place: object) -> Any:
+    def slot(self, place: Size) -> Any:
         row = (self.cells[1] + place) % self.room
         return row if type(row) is int else self.tracer.define(row, 0, self.room)
 
@@ -439,19 +432,19 @@ class Queue(ListBuffer):
         return (queue_of, make is tuples, *given)
 
 
-def made_of(scope: object, like: object, columns: list[Column], count: object) -> list[Any]:
+def made_of(scope: Hooks, like: object, columns: list[Column], count: Size) -> list[Any]:
     """A list of the numbers in columns, to which no item may be appended."""
     return ListBuffer(scope, [], like, columns, count).container
 
 
-def repeated(scope: Hooks, items: list[Any], count: Any) -> list[Any] | None:
+def repeated(scope: Hooks, items: list[Any], count: Size) -> list[Any] | None:
     """[number] * count for a count that has no value yet; None for other lists."""
     if len(items) != 1 or not is_int(count):
         return None
     scope.stage.regions.note_class(filter(is_tagged, items))
     if (kind := number_kind(items[0])) is None:
         return None
-    if not count.is_expression:
+    if type(count) is Traced and not count.is_expression:
         count = scope.stage.tracer.define(count, None, None)
     length = scope.stage.tracer.size_max(count, 0)
     return made_of(scope, items[0], [Column(items[0], scope.call(np.full, length, items[0], kind[1]))], length)
@@ -492,14 +485,14 @@ def is_sequence(value: object) -> bool:
     return type(value) is list or (type(value) is collections.deque and value.maxlen is None)
 
 
-def may_be_columns(tracer: _core.Tracer, now: Any, before: Any) -> bool:
+def may_be_columns(tracer: _core.Tracer, now: Iterable[Any], before: Collection[Any]) -> bool:
     """True if a list or deque that held something holds numbers, or tuples of numbers, of one type, now and before."""
     if not is_sequence(now) or not before or any(is_ours(type(v)) for v in tracer.paced(now) if type(v) is not Traced):
         return False
     return like_of(tracer.paced([*before, *now])) is not None
 
 
-def want_buffer(region: Region, container: list[Any], item: object, before: Any = ()) -> Any:
+def want_buffer(region: Region, container: list[Any], item: object, before: Collection[Any] = ()) -> Any:
     """Restart the outermost loop or branch that knows the list, with the list as columns. before: the items of the
     list, if some were removed since.
     """
@@ -524,14 +517,14 @@ def room_of(owners: list[Any]) -> Any:
     return min(room, MANY) if type(room) is int else room
 
 
-def make(container: list[Any], like: object, room: Any, region: Region) -> None:
+def make(container: list[Any], like: object, room: Size, region: Region) -> None:
     """Make columns for a list."""
     room = room + (len(container) + SPARE)
     cls = ListBuffer if type(container) is list else Queue
     cls(region.scope, container, like, empty_columns(region.scope, like, room), 0, room, region).fill(container)
 
 
-def remake(reached_by: object, buffer: ListBuffer, like: object, more: Any, region: Any) -> ListBuffer:
+def remake(reached_by: object, buffer: ListBuffer, like: object, more: Size, region: Region | None) -> ListBuffer:
     """Make columns for numbers of more classes, or for more items, of a list that is stored as columns."""
     scope, room = buffer.scope, buffer.room if type(more) is int and more == 0 else buffer.room + (more + SPARE)
     columns = empty_columns(scope, like, room)

@@ -27,6 +27,7 @@ from .columns import Column
 from .list_buffer import ListBuffer
 
 if TYPE_CHECKING:
+    from ..kinds import Hooks, Size
     from .region import Region
     from .state import State
 
@@ -64,7 +65,7 @@ class Outer(Assumed):
 
     has_lists = False
 
-    def __init__(self, scope: Any, value: list[Any], source: int, rows: Any) -> None:
+    def __init__(self, scope: Hooks, value: list[Any], source: int, rows: Traced) -> None:
         like, columns = columns_of(rows)
         super().__init__(scope, value, like, columns, rows.shape[0])
         self.source, self.entered = source, rows.version
@@ -85,7 +86,7 @@ class Table(Outer):
 
     has_lists = True
 
-    def read(self, place: object) -> Any:
+    def read(self, place: Size) -> Any:
         """The list of a row. Of a list made in the call it is the object in the list, if its place is known."""
         if self.source < 0 and type(place) is int:
             return self.container[place]
@@ -94,7 +95,7 @@ class Table(Outer):
     def item(self, key: object) -> Any:
         return self.fail("a part of a list of lists is read") if type(key) is slice else super().item(key)
 
-    def put(self, place: object, item: object) -> None:
+    def put(self, place: Size, item: object) -> None:
         self.fail("a list in a list is replaced")
 
     @property
@@ -108,7 +109,7 @@ class Table(Outer):
 class TableRow(Assumed):
     """A list in a list: a view of a row."""
 
-    def __init__(self, table: Table, place: Any, container: list[Any]) -> None:
+    def __init__(self, table: Table, place: object, container: list[Any]) -> None:
         rows = table.rows[place]
         super().__init__(table.scope, container, table.like, [Column(table.like, rows)], rows.shape[0])
         self.is_given = bool(table.source >= 0)
@@ -123,7 +124,7 @@ class ReadOnly(Assumed):
 
     has_lists = is_changed = False
 
-    def put(self, place: object, item: object) -> None:
+    def put(self, place: Size, item: object) -> None:
         self.fail("a list of tuples, or in a list, that is an argument changes")
 
     def replace(self, array: object) -> None:
@@ -133,7 +134,7 @@ class ReadOnly(Assumed):
 class Tuples(ReadOnly):
     """A list of tuples of numbers among the arguments."""
 
-    def __init__(self, scope: Any, value: list[Any], source: int, columns: tuple[Any, ...]) -> None:
+    def __init__(self, scope: Hooks, value: list[Any], source: int, columns: tuple[Any, ...]) -> None:
         like, made = columns_of(columns)
         self.source = source
         super().__init__(scope, value, like, made, columns[0].shape[0])
@@ -144,12 +145,12 @@ class Ragged(ReadOnly):
 
     has_lists = True
 
-    def __init__(self, scope: Any, value: list[Any], source: int, begins: Any, columns: Any) -> None:
+    def __init__(self, scope: Hooks, value: list[Any], source: int, begins: Traced, columns: object) -> None:
         like, made = columns_of(columns)
         self.source, self.begins = source, begins
         super().__init__(scope, value, like, made, begins.shape[0] - 1)
 
-    def read(self, place: Any) -> Any:
+    def read(self, place: Size) -> Any:
         """The list there, as part of the columns."""
         return RaggedRow(self, place).container
 
@@ -169,17 +170,17 @@ class RaggedRow(ReadOnly):
 
     is_given = True
 
-    def __init__(self, outer: Ragged, place: Any) -> None:
+    def __init__(self, outer: Ragged, place: Size) -> None:
         self.tracer, self.total = outer.tracer, outer.columns[0].rows.shape[0]
         first, last = (self.tracer.as_python(outer.begins[k]) for k in (place, place + 1))
         self.first = self.within(first, self.total + 1)
         super().__init__(outer.scope, [], outer.like, outer.columns, self.within(last - first, self.total + 1))
 
-    def within(self, number: object, limit: object) -> Any:
+    def within(self, number: Size, limit: Size) -> Any:
         """A number that is at least 0 and less than a limit, as a size."""
         return number if type(number) is int else self.tracer.define(number, 0, limit)
 
-    def slot(self, place: object) -> Any:
+    def slot(self, place: Size) -> Any:
         return self.within(self.first + place, self.total)
 
     def copied(self) -> list[Column]:
@@ -216,7 +217,7 @@ def columns_of(rows: object) -> tuple[Any, list[Column]]:
     return examples if type(rows) is tuple else examples[0], columns
 
 
-def enter(scope: Any, value: list[Any], source: int) -> None:
+def enter(scope: Hooks, value: list[Any], source: int) -> None:
     """Read an argument as a column, if it is a list of numbers. Another list that is long is not captured."""
     stage = scope.stage
     if type(value) is not list or not stage.may_assume_columns or id(value) in stage.state.lists:
@@ -225,7 +226,7 @@ def enter(scope: Any, value: list[Any], source: int) -> None:
         raise Abandon(f"an argument is {why}")
     if made is None or size_of(made) <= FEW:
         return
-    rows = arrays_in(stage, made, stage.sources.note_made(made, _core.list_column, source))
+    rows = arrays_in(scope, made, stage.sources.note_made(made, _core.list_column, source))
     if type(rows) is not tuple:
         (Outer if rows.ndim == 1 else Table)(scope, value, source, rows)
     elif len(rows) == 1:
@@ -234,18 +235,19 @@ def enter(scope: Any, value: list[Any], source: int) -> None:
         Ragged(scope, value, source, *rows)
 
 
-def arrays_in(stage: Any, made: Any, source: int) -> Any:
+def arrays_in(scope: Hooks, made: object, source: int) -> Any:
     """An array, or the arrays in tuples, as inputs of the program."""
     if type(made) is not tuple:
-        return stage.lift_guarded(made, source)
-    stage.lift_guarded(made, source)
-    stage.sources.guard_length(made, source)
-    return tuple(arrays_in(stage, part, stage.sources.source("item", source, k)) for k, part in enumerate(made))
+        return scope.stage.lift_guarded(made, source)
+    scope.stage.lift_guarded(made, source)
+    sources = scope.stage.sources
+    sources.guard_length(made, source)
+    return tuple(arrays_in(scope, part, sources.source("item", source, k)) for k, part in enumerate(made))
 
 
-def size_of(made: Any) -> int:
+def size_of(made: np.ndarray | tuple[Any, ...]) -> int:
     """How many numbers are in arrays, or in the tuples of arrays."""
-    return sum(map(size_of, made)) if type(made) is tuple else int(made.size)
+    return int(made.size) if is_a(made, np.ndarray) else sum(map(size_of, made))
 
 
 def changed(state: State, others: list[Any]) -> list[tuple[Any, Any]]:
@@ -278,8 +280,9 @@ def keep_apart(state: State, tables: list[Any]) -> None:
 # --- lists of lists that the call has made ---
 
 
-def want_table(stage: Any, value: list[Any]) -> None:
+def want_table(scope: Hooks, value: list[Any]) -> None:
     """If a list is a table, restart the enclosing loop or branch with an array in its place."""
+    stage = scope.stage
     if not stage.may_assume_columns or kind_of_table(stage.state, value) is None:
         return
     stage.state.active[-1].want(value, make_table)

@@ -19,8 +19,9 @@ from typing import Any
 from ...base.class_lookup import is_a
 from ...base.signals import Signal
 from ..iterators import END, UNKNOWN, Items
-from ..kinds import is_same
+from ..kinds import Hooks, Size, is_same
 from ..objects import Traced
+from ..syntax.stage_calls import Site
 from . import carried_types
 from .alias import PeelFirstIteration, Unlike
 from .carry import Carried
@@ -45,7 +46,7 @@ class Loop(LoopRegion):
     """A for over numbered items, or (items None) a while, which has none."""
 
     def __init__(
-        self, scope: Any, site: Any, items: Items | None, phase: str, iterator: Items | None = None
+        self, scope: Hooks, site: Site, items: Items | None, phase: str, iterator: Items | None = None
     ) -> None:
         super().__init__(scope, site)
         self.iterator = iterator  # the iterator of the items, if other code may have it
@@ -98,7 +99,7 @@ class Loop(LoopRegion):
             self.phase = REGION if self.goes_on else DONE
         if self.phase == REGION:
             self.restores = True
-            return self.attempt_to(self.open)
+            return self.attempt_to(self.open_run)
         if self.phase == PLAIN and not self.restores:
             self.scope.check_budget()
         if self.phase in (PLAIN, WATCH) and self.iterator is not None:
@@ -132,11 +133,11 @@ class Loop(LoopRegion):
         iterator.check()
         return self.items.length if iterator.position is END else iterator.position - self.gone
 
-    def move(self, position: Any) -> None:
+    def move(self, position: Size | str) -> None:
         """Set the position of the iterator that supplies the items."""
         if self.iterator is not None:
-            is_place = type(position) is str or is_same(self.gone, 0)
-            self.iterator.move(position if is_place else self.gone + position)
+            is_moved = type(position) is not str and not is_same(self.gone, 0)
+            self.iterator.move(self.gone + position if is_moved else position)  # type: ignore[operator]
 
     def ends(self) -> bool:
         """True if there is no further iteration."""
@@ -148,7 +149,7 @@ class Loop(LoopRegion):
             return False
         length = self.items.length
         if self.phase == PEEL and type(length) is Traced:
-            if not self.makes_iteration(length - self.position):  # type: ignore[operator]
+            if not self.makes_iteration(length - self.position):
                 self.fail("whether the loop runs an iteration is known only when the program runs")
             return False
         return self.position >= int(length)
@@ -157,11 +158,6 @@ class Loop(LoopRegion):
     def is_early(self) -> bool:
         """True if it has ended before its items did, or may have."""
         return not self.goes_on or (self.phase == DONE and self.site.flag is not None)
-
-    @between_runs
-    def open(self) -> None:
-        """Begin a run of the region."""
-        self.heads = self.open_run()
 
     def enter(self) -> tuple[Any, ...]:
         """The values of names at the head of this run."""
@@ -236,7 +232,7 @@ class Loop(LoopRegion):
             grown.make_real()
         return self.values(names if heads is None else heads)
 
-    def __exit__(self, kind: Any, error: Any, traceback: object) -> bool:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException, traceback: object) -> bool:
         if kind is None:
             return False
         if kind is Ended and error.args[0] is self:
@@ -341,6 +337,9 @@ class Loop(LoopRegion):
         if self.plan.tags and self.carried is not None:
             self.plan.tags = False
             return True
+        if self.carried is not None and self.carried.expects_flag:
+            self.plan.may_end = False
+            return True
         self.forget_columns()
         before = self.entry
         self.forget()
@@ -367,8 +366,9 @@ class Loop(LoopRegion):
         self.snapshot, self.now = None, {**self.others, **self.entry}
         self.tail = 0
 
-    def open_run(self) -> dict[str, Any]:
-        """The state at the head of an iteration of the region."""
+    @between_runs
+    def open_run(self) -> None:
+        """Begin a run of the region: the state at the head of an iteration."""
         if self.snapshot is None:
             self.start(self.now)
             for rule in [want for want in self.wanted if type(want) is carried_types.Rule]:
@@ -379,9 +379,10 @@ class Loop(LoopRegion):
             self.snapshot = Snapshot(self.state)
             self.carried = Carried(self)
         elif self.carried.turn:
-            return self.now
+            self.heads = self.now
+            return
         self.state.active.append(self)
-        return self.carried.open()
+        self.heads = self.carried.open()
 
     def close_run(self, names: dict[str, Any]) -> None:
         """Learn from a run; make the region if there was nothing to learn."""

@@ -6,6 +6,7 @@ of their own: `carried_types`, `flow` (which arrays a value may be), `appended` 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ..iterators import Items
@@ -28,18 +29,19 @@ class LoopPlan:
     """
 
     guess: bool  # sizes vary that may be constant
+    may_end: bool  # a flag may end the loop that no run has set
     tags: bool | None  # numbers are tagged that the first iteration has in another class; None: not tried
     capacities: dict[Place, Any]  # final sizes of the arrays that grow by a rule
 
     def __init__(self) -> None:
         self.names: list[str] = []  # carried from iteration to iteration; a list, because the order of a set differs between processes
-        self.written: list[str] = []  # names of written arrays
+        self.written: Sequence[str] | None = None  # names of written arrays; None: not known yet
         self.peel = 0  # iterations before the region
         self.plain: str | None = None  # the reason why it is not captured
 
     def begin(self) -> None:
         """Begin another capture of the loop, in another run of an enclosing one."""
-        self.guess, self.tags, self.capacities = True, None, {}
+        self.guess, self.may_end, self.tags, self.capacities = True, True, None, {}
 
 
 class LoopRegion(Region):
@@ -105,7 +107,7 @@ class LoopState:
         self.loop, self.snapshot = loop, loop.snapshot
         self.regions, self.tracer = loop.regions, loop.tracer
         self.state = loop.state
-        self.entry = dict(loop.entry)
+        self.entry = dict(zip(loop.entry, loop.lifted(loop.entry.values()), strict=True))
         self.names: tuple[str, ...] = ()  # those that iterations may carry
         self.types_of: dict[str, list[Type | None]] = {}  # by name, the types of its leaves (None: one that does not change)
         self.values: list[Value] = []  # names carried by value, at the head of this run
@@ -113,7 +115,8 @@ class LoopState:
         self.period, self.turn = 1, 0  # runs of the body in one iteration of the region, and the number of this one
         self.distinct: list[tuple[Any, Any]] = []  # arrays that an iteration found to be different objects
         self.promises: list[Any] = []  # decisions that outlive the run in which they were made
-        self.flag = loop.ended is not False  # the loop may end by its flag
+        self.expects_flag = loop.ended is False and loop.site.flag is not None and loop.plan.may_end  # no run has set it yet
+        self.flag = loop.ended is not False or self.expects_flag  # the loop may end by its flag
         self.is_while = loop.is_while or self.flag
 
     def is_live_after(self, name: str) -> bool:

@@ -25,11 +25,12 @@ from .list_buffer import SPARE, ListBuffer, room_of
 from .list_columns import Assumed
 
 if TYPE_CHECKING:
-    from ..kinds import Hooks
+    from ..kinds import Hooks, Size
     from .region import Region
 
 MAX_ENTRIES = 1 << 17
 LOOKED_AT = "a dict or set is looked at whose keys data decide"
+DictOrSet = dict[Any, Any] | set[Any]
 CLASSES = (dict, set, collections.defaultdict, collections.Counter)
 SOURCES: dict[str, Callable[..., Any]] = {
     "get": list_sources.item_or,
@@ -44,7 +45,7 @@ class Mapping(Assumed):
 
     has_sources = False  # those of lists
 
-    def __init__(self, scope: Any, container: Any, entries: list[Any], slots: Any) -> None:
+    def __init__(self, scope: Hooks, container: object, entries: list[Any], slots: object) -> None:
         self.entries, self.slots = entries, slots
         self.has_own_order = type(container) is not set or not container
         self.has_views = False  # which the call may still have
@@ -63,7 +64,7 @@ class Mapping(Assumed):
     def array(self) -> Any:
         return self.fail("an array is made of a dict or set")
 
-    def run(self, source: Callable[..., Any], *given: Any) -> Any:
+    def run(self, source: Callable[..., Any], *given: object) -> Any:
         """A function of `list_sources` on this mapping."""
         if given and not is_key_like(given[0], self.buffer.like[0]):
             self.fail("keys of several types are in a dict or set")
@@ -92,7 +93,7 @@ class Mapping(Assumed):
         buffer, length = self.buffer, self.length
         self.has_views = True
 
-        def item(number: object) -> Any:
+        def item(number: Size) -> Any:
             if self.length is not length:
                 self.fail("a dict that is iterated grows")
             return VIEWS[name](buffer.read(number))
@@ -160,9 +161,9 @@ def is_key_like(key: object, like: object) -> bool:
     return same and [kind_of(leaf) for leaf in leaves(key)] == [kind_of(leaf) for leaf in leaves(like)]
 
 
-def is_open_key(stage: Any, value: Any, key: object) -> bool:
+def is_open_key(scope: Hooks, value: object, key: object) -> bool:
     """True if data decide which key of a dict or set of the call's is meant."""
-    if type(value) not in CLASSES or not stage.may_assume_columns or not stage.tracer.in_region:
+    if type(value) not in CLASSES or not scope.stage.may_assume_columns or not scope.stage.tracer.in_region:
         return False
     parts = leaves(key)
     if type(key) is Traced or type(key) is tuple:
@@ -172,7 +173,7 @@ def is_open_key(stage: Any, value: Any, key: object) -> bool:
     return False
 
 
-def want_mapping(scope: Hooks, value: Any, key: Any, *item: Any) -> None:
+def want_mapping(scope: Hooks, value: DictOrSet, key: object, *item: object) -> None:
     """Restart the enclosing loop or branch with a hash table in place of a dict or set, if that is possible; item: what
     is stored. Returns if the value of an item is not known yet, because there is none.
     """
@@ -187,7 +188,7 @@ def want_mapping(scope: Hooks, value: Any, key: Any, *item: Any) -> None:
     region.want(value, make_mapping, (key, like) if items else (key,), room_of(region.owners(value)))
 
 
-def make_mapping(value: Any, like: tuple[Any, ...], room: Any, region: Region) -> None:
+def make_mapping(value: DictOrSet, like: tuple[Any, ...], room: Size, region: Region) -> None:
     """Make a hash table of a dict or set."""
     scope = region.scope
     room = room + (len(value) + SPARE)
@@ -204,7 +205,7 @@ def make_mapping(value: Any, like: tuple[Any, ...], room: Any, region: Region) -
             made.run(list_sources.add_key, key)
 
 
-def item_or_default(scope: Hooks, value: Any, key: Any, missing: tuple[Any, bool], is_stored: bool) -> Any:
+def item_or_default(scope: Hooks, value: dict[Any, Any], key: object, missing: tuple[Any, bool], is_stored: bool) -> Any:
     """value[key] of a dict in which an absent key has an item; missing: what makes it, and if a read stores it."""
     stage, make, is_stored = scope.stage, missing[0], is_stored and missing[1]
     if make is None:
@@ -212,7 +213,7 @@ def item_or_default(scope: Hooks, value: Any, key: Any, missing: tuple[Any, bool
     grown = stage.state.lists.get(id(value))
     if grown is not None:
         return grown.item_or_made(key, make, is_stored)
-    if is_open_key(stage, value, key):
+    if is_open_key(scope, value, key):
         default = scope.call(make)  # a sample of the items: what it did is undone, unless the dict is empty
         want_mapping(scope, value, key, *([default] if is_stored else []))
         if not value and not is_stored:

@@ -21,6 +21,7 @@ from ..deferred import DeferredChoice, choose
 from ..kinds import (
     UINT64,
     UNBOUND,
+    Size,
     have_same_structure,
     in_words,
     is_number,
@@ -77,7 +78,7 @@ class Pair(Phi):
 
     __slots__ = ("values", "parts")
 
-    def __init__(self, *values: Any) -> None:
+    def __init__(self, *values: object) -> None:
         self.values = values
         self.parts = tuple([value if is_a(value, Side) else constant(value) for value in values])
 
@@ -102,10 +103,15 @@ class Merge:
     def names(self, wanted: tuple[str, ...]) -> dict[str, Any]:
         """The values of names after the branch, and the versions of memory."""
         snapshot = self.level.snapshot
+        before = snapshot.names()
         for end, block in zip(self.ends, self.blocks, strict=True):
-            kept = {n: v for n, v in snapshot.names().items() if n not in end.names}
-            if kept:
+            if kept := {n: v for n, v in before.items() if n not in end.names}:
                 end.add(block, kept)
+        for name in (*wanted, *snapshot.containers):
+            values = [end.names.get(name, UNBOUND) for end in self.ends]
+            for end, block, value, new in zip(self.ends, self.blocks, values, self.region.lifted(values), strict=True):
+                if new is not value and values[0] is not values[1]:
+                    end.add(block, {name: new})
         self.check_objects((*wanted, *snapshot.containers))
         plan = {name: self.plan(name) for name in (*wanted, *snapshot.containers)}
         appended = self.plan_appended()
@@ -138,11 +144,8 @@ class Merge:
         """Raise if a name has different objects with the same memory in the two arms."""
         places = Objects(self.level.snapshot)
         for name in names:
-            a, b = (end.names.get(name, UNBOUND) for end in self.ends)
-            if self.is_dead(name):
-                continue
-            a, b = (rebuilt(value, map(plain_value, leaves(value))) for value in (a, b))
-            places.add(name, a, b)
+            if not self.is_dead(name):
+                places.add(name, *[[*map(plain_value, leaves(end.names.get(name, UNBOUND)))] for end in self.ends])
         if (found := places.distinguishable(self.region.elsewhere)) is not None:
             self.region.fail(f"{found} is another view of its array in each branch")
 
@@ -217,7 +220,7 @@ class Merge:
         first = self.plan_dead("the result", a, UNBOUND)
         return DeferredChoice((choose, taken, first, self.plan_dead("the result", UNBOUND, b)))
 
-    def older(self, part: Any) -> Any:
+    def older(self, part: object) -> Any:
         """An array from before the branch that is the same in both arms."""
         if type(part) is not ArmValue or part.kind != "array" or not part.value.is_whole:
             return part
@@ -304,11 +307,11 @@ class Merge:
         nodes = (a.node, b.node) if type(a) is type(b) is ArmValue else ()
         return join(self.tracer, plain_value(a), plain_value(b), nodes=nodes)
 
-    def place(self, name: str, answer: Answer, a: Any, b: Any) -> Any:
+    def place(self, name: str, answer: Answer, a: object, b: object) -> Any:
         """The leaf after the branch, or its Result."""
         if type(answer) is Same:
             return answer.value  # from before the arms
-        if type(answer) is Buffered:
+        if type(answer) is Buffered and type(a) is ArmValue and type(b) is ArmValue:
             return self.join_sizes(name, answer.axes, a, b)
         if type(answer) is Reason:
             words = [in_words(plain_value(v)) for v in (a, b)]
@@ -325,20 +328,20 @@ class Merge:
 
     def join_sizes(self, name: str, axes: list[int], a: ArmValue, b: ArmValue) -> Any:
         """Store arrays of two shapes in buffers with capacity for both."""
-        shape = list(a.value.shape)
+        shape: list[Any] = list(a.value.shape)
         lengths: dict[int, lattice.Length] = {}
         for axis in axes:
             lengths[axis] = self.length(name, a.value.shape[axis], b.value.shape[axis])
             shape[axis] = lengths[axis].capacity
         return self.want(*(in_buffer(v, tuple(shape), lengths) for v in (a, b)))
 
-    def tag(self, a: Any, b: Any, joined: Joined) -> Result:
+    def tag(self, a: object, b: object, joined: Joined) -> Result:
         """A tagged number."""
         value = self.want(*(v if is_alike(v, joined) else as_joined(v, joined) for v in (a, b)))
         known = []
         for v in (a, b):
-            has_bool = type(v) is ArmValue and v.strong is not None
-            known.append(flag(v.strong if has_bool else strength(plain_value(v), (joined.kind, joined.dtype))))
+            bool_of = v.strong if type(v) is ArmValue else None
+            known.append(flag(strength(plain_value(v), (joined.kind, joined.dtype)) if bool_of is None else bool_of))
         value.strong, value.weak = self.want(*known).number, joined.weak
         return value
 
@@ -347,6 +350,8 @@ class Merge:
         aliases, mark = self.region.regions.aliases, self.level.snapshot.graph
         made: list[dict[int, list[Any]]] = [{}, {}]  # in each arm: storage -> results that have it
         for number, (value, pair) in enumerate(zip(results, self.pairs, strict=True)):
+            if all(part.is_small for part in pair.parts):
+                continue
             sources: list[Source] = []
             if any(self.may_differ_in_layout(part, end) for part, end in zip(pair.parts, self.ends, strict=True)):
                 aliases.loosen(value)
@@ -366,12 +371,12 @@ class Merge:
             for other in values[1:]:
                 aliases.link(other, values[0])
 
-    def may_differ_in_layout(self, part: Any, end: End) -> bool:
+    def may_differ_in_layout(self, part: Side, end: End) -> bool:
         """True if the array's memory layout differs at the end of the arm."""
         array = part.array
         return array is not None and may_differ_in_layout(end.records, array.value)
 
-    def is_alone(self, array: object, end: End) -> bool:
+    def is_alone(self, array: Traced, end: End) -> bool:
         """True for memory that only one name has at the end of the arm."""
         ends = [plain_value(v) for value in end.names.values() for v in leaves(value)]
         return self.region.is_alone(array, ends, end.records)
@@ -386,7 +391,7 @@ class Merge:
         self.pairs.append(Pair(a, b))
         return Result(len(self.pairs) - 1)
 
-    def length(self, name: str, a: object, b: object) -> lattice.Length:
+    def length(self, name: str, a: Size, b: Size) -> lattice.Length:
         """The number that says which of two sizes an array has."""
         length = lattice.find([length for length, _ in self.lengths], a, b)
         if length is None:
@@ -404,7 +409,7 @@ class Merge:
             length.define(self.tracer, made[number])
         return [self.read(value, pair) for value, pair in zip(made, self.pairs, strict=True)]
 
-    def read(self, value: Any, pair: Pair) -> Any:
+    def read(self, value: Traced, pair: Pair) -> Any:
         """A result; if the region's buffer has spare capacity, a separate array."""
         lengths = next((part.lengths for part in pair.parts if part.lengths is not None), None)
         return value if lengths is None else lattice.read(self.tracer, value, lengths)

@@ -13,13 +13,10 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from ... import _core
-from ..kinds import (
-    is_same,
-    lifted,
-    strength,
-)
+from ..kinds import is_same, lifted, strength
 from ..objects import Traced
 from . import lattice
+from .alias import Source
 from .lattice import Type
 
 
@@ -65,7 +62,7 @@ class Number(Phi):
 
     __slots__ = ("head", "begin", "end")
 
-    def __init__(self, head: Any, begin: Callable[[], Any], end: Callable[[], Any]) -> None:
+    def __init__(self, head: Traced | None, begin: Callable[[], Any], end: Callable[[], Any]) -> None:
         self.head, self.begin, self.end = head, begin, end
 
     def operands(self, tracer: _core.Tracer) -> list[Any]:
@@ -80,7 +77,7 @@ class Memory(Phi):
 
     __slots__ = ("handle",)
 
-    def __init__(self, handle: Any) -> None:
+    def __init__(self, handle: Traced) -> None:
         self.handle = handle
 
     def operands(self, tracer: _core.Tracer) -> list[Any]:
@@ -104,11 +101,12 @@ class Value(Phi):
 
     __slots__ = ("name", "place", "entry", "type", "params", "value", "version", "head", "ends")
 
-    def __init__(self, where: tuple[str, int], entry: Any, kind: Type) -> None:
-        (self.name, self.place), self.entry, self.type = where, entry, kind
+    def __init__(self, where: tuple[str, int], entry: object, kind: Type) -> None:
+        (self.name, self.place), self.type = where, kind
+        self.entry: Any = entry
         self.ends: list[Any] = []
 
-    def make_params(self, tracer: _core.Tracer, block: _core.Block, like: object) -> None:
+    def make_params(self, tracer: _core.Tracer, block: _core.Block, like: Traced) -> None:
         """Parameters of the first block; like: an array of the largest size."""
         kind = self.type
         if kind.like is None:
@@ -120,14 +118,15 @@ class Value(Phi):
         if kind.weak is not None:
             self.params.append(block.param("?", "scalar"))
 
-    def open(self, tracer: Any, block: Any) -> None:
+    def open(self, tracer: _core.Tracer, block: _core.Block) -> None:
         """The value at the head of an iteration."""
         self.make_params(tracer, block, self.entry)
+        value: Any
         value, *strong = self.params
         if self.type.lengths:
             value = lattice.read(tracer, value, self.type.lengths, self.entry.shape)
         self.value, self.version = value, value.version
-        self.head = tracer.tagged(value, *strong, self.type.weak) if strong else value
+        self.head = tracer.tagged(value, strong[0], self.type.weak) if strong else value
 
     def operands(self, tracer: _core.Tracer) -> list[Any]:
         entry, kind = self.entry, self.type
@@ -139,7 +138,7 @@ class Value(Phi):
     def kinds(self, operands: list[Any]) -> list[str]:
         return [param.kind for param in self.params]
 
-    def entry_buffer(self, tracer: Any) -> Any:
+    def entry_buffer(self, tracer: _core.Tracer) -> Any:
         """The array itself, or a buffer with sufficient capacity that contains it."""
         entry, shape = self.entry, shape_of_buffer(self.entry, self.type)
         if len(shape) == entry.ndim and all(map(is_same, shape, entry.shape)):
@@ -148,7 +147,7 @@ class Value(Phi):
         lattice.write(tracer, buffer, entry, self.type.lengths)
         return buffer
 
-    def end(self, tracer: _core.Tracer, leaf: Any) -> None:
+    def end(self, tracer: _core.Tracer, leaf: Traced) -> None:
         """Set the leaf's value at the end of an iteration."""
         kind = self.type
         if kind.kind == "array":
@@ -158,7 +157,7 @@ class Value(Phi):
         if kind.weak is not None:
             self.ends.append(strength_of(tracer, leaf, kind))
 
-    def put_away(self, tracer: _core.Tracer, leaf: object) -> Any:
+    def put_away(self, tracer: _core.Tracer, leaf: Traced) -> Any:
         """An array in a buffer as the region hands it on."""
         (param,) = self.params
         if is_same(leaf, self.value) and self.value.version == self.version:
@@ -171,12 +170,12 @@ class Value(Phi):
         for value, param in zip(self.ends, self.params, strict=True):
             body.result(value.fitted(param) if param.kind == "array" else value, param)
 
-    def behind(self, tracer: Any) -> Any:
+    def behind(self, tracer: _core.Tracer) -> Any:
         """The leaf after the region."""
         if self.type.lengths:
             sizes = None if self.entry is None else self.entry.shape
             return lattice.read(tracer, self.made[0], self.type.lengths, sizes)
-        return self.made[0] if self.type.weak is None else tracer.tagged(*self.made, self.type.weak)
+        return self.made[0] if self.type.weak is None else tracer.tagged(self.made[0], self.made[1], self.type.weak)
 
 
 class LastValue(Value):
@@ -186,7 +185,7 @@ class LastValue(Value):
 
     __slots__ = ("sources", "may_differ_in_layout", "node", "sizes")
 
-    def __init__(self, where: tuple[str, int], value: Any, kind: Type, sources: Any) -> None:
+    def __init__(self, where: tuple[str, int], value: Traced, kind: Type, sources: list[Source]) -> None:
         super().__init__(where, None, kind)
         self.value, self.sources = value, sources
         self.may_differ_in_layout = False  # its layout differs in NumPy
@@ -207,7 +206,7 @@ class LastValue(Value):
         known = body.undefined(number) if shape is None else tracer.undefined(self.node, shape)
         return [known] if self.type.weak is None else [known, tracer.lift(False)]
 
-    def put_away(self, tracer: _core.Tracer, leaf: object) -> Any:
+    def put_away(self, tracer: _core.Tracer, leaf: Traced) -> Any:
         (param,) = self.params
         lattice.write(tracer, param, leaf, self.type.lengths)
         return param
@@ -227,7 +226,7 @@ class LastValue(Value):
         return super().behind(tracer)
 
 
-def shape_of_buffer(entry: Any, kind: Type) -> tuple[Any, ...]:
+def shape_of_buffer(entry: Traced, kind: Type) -> tuple[Any, ...]:
     """The largest size of the array over all iterations."""
     lengths = kind.lengths
     if kind.room is not None:
@@ -235,7 +234,7 @@ def shape_of_buffer(entry: Any, kind: Type) -> tuple[Any, ...]:
     return tuple(lengths[k].capacity if k in lengths else n for k, n in enumerate(entry.shape))
 
 
-def strength_of(tracer: _core.Tracer, value: Any, kind: Type) -> Any:
+def strength_of(tracer: _core.Tracer, value: object, kind: Type) -> Any:
     """The bool of a tagged number of that type, traced."""
     strong = strength(value, (kind.kind, kind.dtype))
     return strong if type(strong) is Traced else tracer.lift(strong)

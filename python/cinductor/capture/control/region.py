@@ -14,7 +14,7 @@ import itertools
 import sys
 import weakref
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeGuard
 
 from ... import _core
 from ...base.class_lookup import is_a
@@ -24,7 +24,7 @@ from ...base.signals import NotPaid, Signal, is_mistake
 from ...base.user_frame import OURS, locals_of
 from ..iterators import END, Items
 from ..kinds import UNBOUND, is_one
-from ..objects import Traced
+from ..objects import SINGLE, Traced
 from .alias import Aliases, PeelFirstIteration, Records, count_in
 from .state import Change, Snapshot, State, reached
 
@@ -141,7 +141,7 @@ def between_runs(step: Callable[..., Any]) -> Callable[..., Any]:
     """A step of a construct before or after a run of user code: if it fails, the construct is not captured."""
 
     @functools.wraps(step)
-    def guarded(self: Region, *args: Any) -> Any:
+    def guarded(self: Region, *args: object) -> Any:
         try:
             return step(self, *args)
         except PeelFirstIteration:
@@ -218,7 +218,7 @@ class Region:
             self.fail("data decide how a list grows")
         return active[first:]
 
-    def want(self, container: object, make: Callable[..., None], *given: Any) -> NoReturn:
+    def want(self, container: object, make: Callable[..., None], *given: object) -> NoReturn:
         """Restart the outermost construct that knows the container, after `make(container, *given, construct)` has stored it in
         columns.
         """
@@ -329,7 +329,7 @@ class Region:
             return None
         return [*self.others.values(), *self.callers()]
 
-    def is_alone(self, array: Any, values: list[Any], records: Records | None = None) -> bool:
+    def is_alone(self, array: Traced, values: list[Any], records: Records | None = None) -> bool:
         """True if at most one of the values, with what callers see, may be of that memory, made
         here."""
         if not array.is_fresh or array.storage <= self.state.unseen:
@@ -347,6 +347,11 @@ class Region:
             if now is not value and not is_one(now, value) and name not in cells:
                 self.fail(f"{name} is changed by a function inside")
 
+    def lifted(self, values: Iterable[Any]) -> list[Any]:
+        """Values of which leaves are compared and carried."""
+        lift = self.scope.stage.lifting.lift_tuple
+        return [value if type(value) in SINGLE else lift(value) for value in values]
+
     def values(self, names: dict[str, Any]) -> tuple[Any, ...]:
         """The tuple that rewritten code assigns to the state's names."""
         return tuple(map(names.get, self.site.state, itertools.repeat(UNBOUND)))
@@ -360,7 +365,7 @@ class Region:
         self.tracer.check(truth(self.tracer, condition), why)
 
 
-def is_condition(value: object) -> bool:
+def is_condition(value: object) -> TypeGuard[Traced]:
     """True for a traced value with a truth that is only known at run time. An int of Python is known if it only
     depends on sizes, and after a break.
     """
@@ -370,10 +375,10 @@ def is_condition(value: object) -> bool:
     return not is_int or type(value != 0) is Traced  # type: ignore[comparison-overlap]
 
 
-def truth(tracer: _core.Tracer, value: Any) -> Any:
+def truth(tracer: _core.Tracer, value: Traced) -> Any:
     """A traced condition as a bool of rank 0."""
     if value.kind == "array":
         if value.ndim:
             value = tracer.reshape(value, ())
         value = tracer.as_scalar(value)
-    return value if value.dtype == bool else value != 0
+    return value if value.dtype == bool else value != 0  # type: ignore[comparison-overlap]

@@ -39,7 +39,7 @@ from ..iterators import (
     TracedBytes,
     Walk,
 )
-from ..kinds import is_one, is_same
+from ..kinds import is_kept, is_same
 from ..objects import OPAQUE, Method
 from ..sources import Sources
 
@@ -153,9 +153,9 @@ class State:
         if "records" in tables:
             self.tracer.forbids_breaks = any_shared(self.records)
 
-    def grow(self, grown: Any) -> None:
+    def grow(self, container: object, grown: object) -> None:
         """Record that a list is columns, or a buffer."""
-        self.put(lists={**self.lists, id(grown.container): grown})
+        self.put(lists={**self.lists, id(container): grown})
 
     def put_lists_back(self, before: dict[int, Any]) -> None:
         """Restore the columns of an earlier time. A list that was read since stays an ordinary one."""
@@ -178,7 +178,8 @@ class Snapshot:
         self.tables = dict(zip(TABLES, tables_of(state), strict=True))
         self.before: dict[int, Change] = {}  # objects, with their former contents
         self.born: dict[int, Any] = {}
-        self.begin()
+        if state.cells:
+            self.begin()
         self.containers: dict[str, Any] = {}  # by name, those that runs of a construct change
         state.snapshots.append(self)
         self.depths = dict(zip(STACKS, map(len, stacks_of(state)), strict=True))
@@ -240,20 +241,22 @@ class Snapshot:
 
     def undo(self) -> None:
         """Roll back to the snapshot; it may be undone again."""
-        state = self.state
+        state, depths = self.state, self.depths
         del state.snapshots[self.depth :]
-        self.swap()
+        if self.before:
+            self.swap()
         self.begin()
-        for region in [*self.since("active"), *(operand for _, operand in self.since("conditions") if operand is not None)]:
-            if region.mark is not self.graph:  # of a construct inside
+        for region in [*state.active[depths["active"] :], *(operand for _, operand in state.conditions[depths["conditions"] :])]:
+            if region is not None and region.mark is not self.graph:  # of a construct inside
                 region.forget()
-        for name, depth in self.depths.items():
-            del getattr(state, name)[depth:]
+        for stack, depth in zip(stacks_of(state), depths.values(), strict=True):
+            del stack[depth:]
         self.rewind()
 
     def rewind(self) -> None:
         """Restore the graph and the tables, but not names and containers."""
-        self.state.put(**self.tables)
+        if not all(map(operator.is_, tables_of(self.state), self.tables.values())):
+            self.state.put(**self.tables)
         self.graph.restore()
 
     def end(self) -> None:
@@ -328,7 +331,7 @@ class Change(NamedTuple):
     def is_nothing(self) -> bool:
         """True if its contents are unchanged."""
         items = self.row.items
-        return self.keeps_places and all(map(is_one, items(self.before), items(self.now)))
+        return self.keeps_places and all(map(is_kept, items(self.before), items(self.now)))
 
     @property
     def appended(self) -> list[Any]:
@@ -336,7 +339,7 @@ class Change(NamedTuple):
         before, now = self.before, self.container
         if type(now) not in (list, collections.deque) or type(before) is not type(now) or len(now) <= len(before):
             return []
-        return [*now][len(before) :] if all(map(is_one, before, now)) else []
+        return [*now][len(before) :] if all(map(is_kept, before, now)) else []
 
 
 def value_of(container: object, before: object = None) -> Any:

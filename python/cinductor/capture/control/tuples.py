@@ -13,10 +13,13 @@ from ..kinds import is_number
 from ..objects import Traced
 from .branch import select
 
-Compare = Callable[[Any, Any, Any], Any]
+Relation = Callable[[Any, Any], Any]
+Compare = Callable[[Relation, Any, Any], Any]
 
 
-def compare_tuples(tracer: _core.Tracer, compare: Compare, relation: Any, a: Any, b: Any) -> Any:
+def compare_tuples(
+    tracer: _core.Tracer, compare: Compare, relation: Relation, a: tuple[Any, ...], b: tuple[Any, ...]
+) -> Any:
     """relation(a, b) as one value of the program; NotImplemented if Python has to compare them. compare(relation, x, y)
     compares two items.
     """
@@ -48,11 +51,11 @@ def are_comparable(pair: tuple[Any, Any]) -> bool:
     return all(v.ndim == 0 and v.dtype.kind != "c" if type(v) is Traced else is_number(v) for v in pair)
 
 
-def compare_items(tracer: _core.Tracer, compare: Compare, relation: object, x: object, y: object) -> Any:
+def compare_items(tracer: _core.Tracer, compare: Compare, relation: Relation, x: object, y: object) -> Any:
     """A comparison of two items. Python takes an object to equal itself, so that a NaN may equal itself or not: the
     program stops at a pair of them, and Python compares.
     """
-    if type(x) is tuple:
+    if type(x) is tuple and type(y) is tuple:
         return compare_tuples(tracer, compare, relation, x, y)
     if relation is operator.eq and all(type(v) is Traced and v.dtype.kind == "f" for v in (x, y)):
         is_number_in = [tracer.apply("equal", v, v) for v in (x, y)]

@@ -215,7 +215,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
 
     def use(self, value: Any) -> Any:
         """A value that Python reads: compared, formatted."""
-        return value if type(value) in FREE_TYPES else operands.use(self.stage, value)
+        return operands.use(self.stage, value)
 
     def as_text(self, value: Any) -> Any:
         """A value that Python formats."""
@@ -235,10 +235,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
 
     def operand(self, value: Any) -> Any:
         """An operand of an arithmetic operator: sequences are joined, not read."""
-        cls = type(value)
-        if cls in FREE_TYPES:
-            return value
-        if cls in CONTAINER_TYPES:
+        if type(value) in CONTAINER_TYPES:
             if id(value) in self.stage.state.lists:
                 return operands.StoredList(self, value, list)
             return self.stage.lifting.operand(value)
@@ -246,7 +243,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
 
     def read_operand(self, value: Any) -> Any:
         """An operand that Python reads: of a comparison, or the right one of an in-place operator."""
-        return value if type(value) in FREE_TYPES else operands.operand(self, value)
+        return operands.operand(self, value)
 
     def modulo(self, a: Any, b: Any) -> Any:
         """a % b, which is formatting if a is a text."""
@@ -281,7 +278,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
         grown = self.stage.state.lists.get(id(members))
         if grown is not None and (found := grown.contains(self, value)) is not MISSING:
             return found
-        if is_open_key(self.stage, members, value):
+        if is_open_key(self, members, value):
             want_mapping(self, members, value)
             if not members:
                 return False
@@ -485,17 +482,23 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
 
 # Functions of Python, by id, that are captured from source for a list that is stored as columns.
 SOURCES = {id(f): source for f, source in list_sources.FUNCTIONS.items()}
-# Operations of rewritten code, except those that inspect the calling frame or have no result.
-BAILING = """
-    name free local use as_text operand read_operand repeat modulo inverted members contains test augment context mapping iter each made
-    star key iter_unpacked unpack attr item call call_method late_text printed slice import_module import_name lt le gt ge eq ne bound for_
-    while_ if_ bool_begin then not_ truth is_bool is_one holds parts attr_slot item_slot
-    _get_global _set_global _del_global _get_free _set_free _del_free
-    _get_attr _set_attr _del_attr _get_item _set_item _del_item
-""".split()
-METHODS = {name: getattr(Scope, name) for name in BAILING}
-for name, method in METHODS.items():
-    setattr(Scope, name, with_bailout(method))
+# Operations of rewritten code, except those that inspect the calling frame or have no result, by kind (`with_bailout`).
+BAILING = {
+    "quiet": "name free local bound as_text inverted made key is_bool is_one attr_slot item_slot",
+    "operand": "use operand read_operand",
+    "lazy": "iter star iter_unpacked unpack for_",
+    "": """
+        repeat modulo members contains test augment context mapping each attr item call call_method late_text printed slice import_module
+        import_name lt le gt ge eq ne while_ if_ bool_begin then not_ truth holds parts
+        _get_global _set_global _del_global _get_free _set_free _del_free
+        _get_attr _set_attr _del_attr _get_item _set_item _del_item
+    """,
+}
+METHODS: dict[str, Any] = {}
+for kind, names in BAILING.items():
+    for name in names.split():
+        METHODS[name] = getattr(Scope, name)
+        setattr(Scope, name, with_bailout(METHODS[name], kind))
 
 
 # --- functions made in a captured call that outlive it ---

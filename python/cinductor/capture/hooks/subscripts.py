@@ -70,6 +70,7 @@ def is_constant_key(key: Any) -> bool:
     return type(key) in (int, float, complex, type(None))
 
 
+BOUNDS = frozenset({int, type(None)})
 PLAIN_INDEXES = FREE_TYPES - {slice, Traced}  # Python raises its own exception for those that are not an index
 
 
@@ -100,6 +101,8 @@ class Subscripts(Hooks):
         if cls is Traced:
             return key if may_count(key) else self.stage.materialise(key)  # so that Python raises its own exception
         if cls is slice:
+            if BOUNDS.issuperset(map(type, (key.start, key.stop, key.step))):
+                return key
             bounds = bounds_of(key) if is_constant(key) else tuple(self.attr(key, name) for name in ("start", "stop", "step"))
             if all(type(b) in FREE_TYPES and type(b) is not Traced for b in bounds):
                 return key
@@ -139,7 +142,7 @@ class Subscripts(Hooks):
         """Restart the enclosing loop or branch with the list as columns, if data decide which item is read or stored."""
         if type(value) is list and is_place(self, key) and self.stage.tracer.in_region:
             self._want_buffer(value)
-            list_columns.want_table(self.stage, value)
+            list_columns.want_table(self, value)
 
     def _want_buffer(self, value: list[Any]) -> None:
         """If the call has made a list of numbers, restart the enclosing loop or branch with the list as columns."""
@@ -162,7 +165,7 @@ class Subscripts(Hooks):
             grown = stage.state.lists.get(id(value))
             if grown is not None:
                 return grown.item(key)
-            if is_open_key(stage, value, key):
+            if is_open_key(self, value, key):
                 want_mapping(self, value, key)
             source = stage.sources.source_of(value)
             if source != OPAQUE and not is_a(value, dict) and is_place(self, key):
@@ -195,7 +198,7 @@ class Subscripts(Hooks):
         if is_a(value, type) and not has_hooks(cls):
             made = stage.sources.class_attr(value, "__class_getitem__")
             is_users = is_a(made, classmethod) and not is_standard(value)
-            return self.call(self.attr(value, "__class_getitem__"), key) if is_users else value[key]
+            return self.call(self.attr(value, "__class_getitem__"), key) if is_users else value[key]  # type: ignore[index]
         if cls.__name__ in INDEX_TRICKS and is_numpys(module_of(cls)) and is_constant_key(key):
             return constants(self, value[key])
         method = self.stage.sources.class_attr(cls, "__getitem__")
@@ -305,7 +308,7 @@ class Subscripts(Hooks):
             stage.sources.note_opaque(value)
         source = stage.sources.source_of(value)
         self._want_columns(value, key)
-        if is_open_key(stage, value, key):
+        if is_open_key(self, value, key):
             want_mapping(self, value, key, item)
         method = self.stage.sources.class_attr(cls, "__setitem__")
         if source is None and cls in ROWS:
@@ -391,12 +394,12 @@ def pick(scope: Hooks, value: Any, key: Any) -> Any:
         return MISSING
     if not all(type(v) in (int, float, complex, bool, tuple, Traced) for v in value):
         return MISSING
-    rows = [leaves(item) for item in stage.lift_items(value)]
-    like = stage.lift_items(value)[0]
+    items = [*map(stage.lifting.lift_tuple, stage.lift_items(value))]
+    rows, like = [leaves(item) for item in items], items[0]
     kinds = [kind_of(leaf) for leaf in rows[0]]
     if not kinds or any(kind is None or kind[0] == "array" for kind in kinds):
         return MISSING
-    for item, row in zip(stage.lift_items(value), rows, strict=True):
+    for item, row in zip(items, rows, strict=True):
         if not have_same_structure(item, like) or [kind_of(leaf) for leaf in row] != kinds:
             return MISSING
     traced = [leaf for row in rows for leaf in row if type(leaf) is Traced]

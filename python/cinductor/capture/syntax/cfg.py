@@ -149,7 +149,8 @@ class Cfg:
 
     def sure_after(self, node: ast.stmt) -> Bound:
         """The names that are certainly bound after the statement."""
-        return common([place.end.sure for place in self.places[id(node)]])
+        first, *more = self.places[id(node)]
+        return common([place.end.sure for place in (first, *more)]) if more else first.end.sure
 
     # --- the graph, from the end to the beginning ---
 

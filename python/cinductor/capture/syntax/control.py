@@ -277,6 +277,20 @@ def raised(node: ast.stmt) -> str:
     return error.id if isinstance(error, ast.Name) else "exception"
 
 
+def stored_in(node: ast.AST, state: tuple[str, ...]) -> tuple[str, ...]:
+    """The names of objects that a loop changes: those that are augmented, and those not in its state in which it stores items."""
+    found: list[str] = []
+    for part in walk(node):
+        if isinstance(part, ast.AugAssign):
+            found += [part.target.id] if isinstance(part.target, ast.Name) else []
+        elif isinstance(part, ast.Subscript) and isinstance(part.ctx, ast.Store):
+            base: ast.expr = part
+            while isinstance(base, ast.Subscript):
+                base = base.value
+            found += [base.id] if isinstance(base, ast.Name) and base.id not in state else []
+    return tuple(dict.fromkeys(found))
+
+
 class Control(Statements):
     """Rewrites control flow."""
 
@@ -300,6 +314,7 @@ class Control(Statements):
             renewed=flow.renewed & frozenset(state),
             flag=flag,
             depth=depth_of(node) - 1 if kind != "if" else 0,
+            stored=stored_in(node, state) if kind != "if" else (),
             returned=self._dead(state),
             gathers=self.scopes[-1].gathers,
             results=self.scopes[-1].results,

@@ -29,8 +29,8 @@ function cannot be used.
 from __future__ import annotations
 
 import ast
+import functools
 import sys
-from collections.abc import Iterable
 from typing import Any
 
 from ...base.records import NamedTuple
@@ -298,10 +298,7 @@ def without_matches(root: Any) -> Any:
 # --- comprehensions are calls of functions with loops ---
 
 
-ITEMS, LIST, ITEM, RESULT, CARRY, CALLEE, SOME = (
-    "made.items", "made.list", "made.item", "made.result", "made.carry", "made.callee",
-    "made.some",
-)  # fmt: skip
+ITEMS, CALLEE = "made.items", "made.callee"
 OPAQUE = ast.Lambda | ast.NamedExpr | ast.Await | ast.Yield | ast.YieldFrom
 CONSUMERS = frozenset({"list", "tuple", "set", "frozenset", "max", "min", "sorted"})
 # sum() of Python floats is compensated since 3.12, and that of complex numbers since 3.14.
@@ -368,7 +365,7 @@ class Comprehensions(Visitor):
 
     def visit_ListComp(self, node: ast.ListComp) -> None:
         self._inside(node)
-        self._plan(node, node, in_list(node.elt), new_list(), load(LIST))
+        self._plan(node, node, IN_LIST, NEW_LIST, "made_list")
 
     def visit_Call(self, node: ast.Call) -> None:
         inner: Any = node.args[0] if len(node.args) == 1 else None
@@ -385,60 +382,29 @@ class Comprehensions(Visitor):
         self.visit(func)
         self._inside(inner)
         name = func.id if isinstance(func, ast.Name) and func.id not in self.bound else ""
-        elt = inner.elt
-        if name == "any":
-            self._reduce(node, inner, looked_for(elt) if is_list else found(elt), False)
-        elif name == "all":
-            self._reduce(node, inner, looked_for(elt, True) if is_list else found(elt, True), True)
-        elif name == "sum" and is_filtered(inner) and not is_int(elt):
-            self._plan_filtered(node, inner)
-        elif name == "sum" and (SUM_IS_PLAIN or is_int(elt)):
-            self._reduce(node, inner, added(elt), 0)
+        is_plain = SUM_IS_PLAIN or is_int(inner.elt)
+        if name in ANY_OR_ALL:
+            self._plan(node, inner, ANY_OR_ALL[name][is_list], f"made_result = {name == 'all'}", "made_result", builtin=name)
+        elif name == "sum" and is_filtered(inner) and not is_int(inner.elt):  # an int only if there are no items
+            more, first, _, total = SUMS[SUM_IS_PLAIN]
+            step = WITH_SOME.format(more=more.replace("elt", "made_item"), first=first)
+            self._plan(node, inner, step, NONE_YET, f"{total} if made_some else 0", builtin=name)
         elif name == "sum":
-            start = assign_both(ast.Tuple([ast.Constant(0), ast.Constant(0.0)], ast.Load()))
-            total = ours("sum_of", load(RESULT), load(CARRY))
-            self._plan(node, inner, added_with_care(elt), start, total, builtin="sum")
+            more, _, start, total = SUMS[is_plain]
+            self._plan(node, inner, more, start, total, builtin=name)
         elif name in CONSUMERS or (is_list and self._is_of_module(func)):
-            given = ast.Call(load(CALLEE), [load(LIST)], [])
-            builtin = None if is_list else name
-            self._plan(node, inner, in_list(elt), new_list(), given, func, builtin)
+            self._plan(node, inner, IN_LIST, NEW_LIST, "made_callee(made_list)", func, None if is_list else name)
         elif is_list:
-            self._plan(inner, inner, in_list(elt), new_list(), load(LIST))
-
-    def _plan_filtered(self, node: ast.Call, inner: Any) -> None:
-        """A sum of filtered items: it is an int only if there are none, in which case nothing is added."""
-        item, total = load(ITEM), load(RESULT)
-        if SUM_IS_PLAIN:
-            end: ast.expr = total
-            first = assign(RESULT, ast.BinOp(ast.Constant(0), ast.Add(), item))
-            more = added(item)[0]
-        else:
-            first = assign_both(ours("sum_and_carry", ast.Constant(0), ast.Constant(0.0), item))
-            more, end = added_with_care(item)[0], ours("sum_of", total, load(CARRY))
-        begun = assign(SOME, ast.Constant(True))
-        step = [assign(ITEM, inner.elt), ast.If(load(SOME), [more], [first, begun])]
-        result = ast.IfExp(load(SOME), end, ast.Constant(0))
-        self._plan(node, inner, step, assign(SOME, ast.Constant(False)), result, builtin="sum")
+            self._plan(inner, inner, IN_LIST, NEW_LIST, "made_list")
 
     def _plan_extreme(self, node: Any, inner: Any) -> None:
         """max or min of filtered items: for none, the default, or an exception."""
-        order: ast.cmpop = ast.Gt() if node.func.id == "max" else ast.Lt()
-        taken = assign(RESULT, load(ITEM))
-        better = ast.If(ast.Compare(load(ITEM), [order], [load(RESULT)]), [taken], [])
-        begun = assign(SOME, ast.Constant(True))
-        step = [
-            assign(ITEM, inner.elt),
-            ast.If(load(SOME), [better], [duplicate(taken), begun]),
-        ]
-        result: ast.expr = load(RESULT)
-        after: list[ast.stmt] = []
-        if node.keywords:
-            result = ast.IfExp(load(SOME), result, node.keywords[0].value)
-        else:
-            empty = ast.Call(load(node.func.id), [ast.Tuple([], ast.Load())], [])
-            after = [ast.If(ast.UnaryOp(ast.Not(), load(SOME)), [ast.Expr(empty)], [])]
-        start = assign(SOME, ast.Constant(False))
-        self._plan(node, inner, step, start, result, builtin=node.func.id, after=after)
+        name, default = node.func.id, [keyword.value for keyword in node.keywords]
+        better = f"if made_item {'>' if name == 'max' else '<'} made_result: made_result = made_item"
+        step = WITH_SOME.format(more=better, first="made_result = made_item")
+        result = "made_result if made_some else default" if default else "made_result"
+        after = "" if default else f"if not made_some: {name}(())"
+        self._plan(node, inner, step, NONE_YET, result, builtin=name, after=after, default=default[0] if default else None)
 
     def _is_of_module(self, node: ast.expr) -> bool:
         """True if it may be a module's attribute: attributes of a name that no enclosing function binds."""
@@ -447,20 +413,17 @@ class Comprehensions(Visitor):
             node = node.value
         return is_attribute and isinstance(node, ast.Name) and node.id not in self.bound
 
-    def _reduce(self, node: Any, inner: Any, step: list[ast.stmt], first: Any) -> None:
-        start = assign(RESULT, ast.Constant(first))
-        self._plan(node, inner, step, start, load(RESULT), builtin=node.func.id)
-
     def _plan(
         self,
         node: Any,
         inner: Any,
-        step: list[ast.stmt],
-        before: ast.stmt,
-        result: ast.expr,
+        step: str,
+        before: str,
+        result: str,
         callee: ast.expr | None = None,
         builtin: str | None = None,
-        after: Iterable[ast.stmt] = (),
+        after: str = "",
+        default: ast.expr | None = None,
     ) -> None:
         """Make the function whose iterations perform this step; None if it would differ from the original."""
         first, *others = inner.generators
@@ -470,19 +433,19 @@ class Comprehensions(Visitor):
         is_opaque = any(isinstance(n, OPAQUE) for part in parts for n in walk(part))
         if is_opaque or first.is_async or read & (self.shared | {"super", "__class__"}):
             return
-        body = duplicate(step)
+        body = duplicate(statements(step, elt=inner.elt))
         for number in range(len(others), -1, -1):
             generator = duplicate(inner.generators[number])
             for test in reversed(generator.ifs):
                 body = [ast.If(test, body, [])]
-            body = [ast.For(generator.target, generator.iter if number else load(ITEMS), body, [])]
+            body = [ast.For(generator.target, generator.iter if number else ast.Name(ITEMS, ast.Load()), body, [])]
         names = tuple(sorted(read & self.bound))
         given = (*([CALLEE] if callee is not None else ()), ITEMS, *names)
         arguments = ast.arguments([], [ast.arg(n) for n in given], None, [], [], None, [])
-        ends = [placed_at_end(statement, node) for statement in (*after, ast.Return(result))]
+        ends = [placed_at_end(statement, node) for statement in statements(f"{after}\nreturn {result}", default=default)]
         kind = "listcomp" if isinstance(inner, ast.ListComp) else "genexpr"
         name = f"{OURS}{kind}{len(self.functions)}"
-        function = ast.FunctionDef(name, arguments, [before, *body, *ends], [])
+        function = ast.FunctionDef(name, arguments, [*statements(before), *body, *ends], [])
         if "type_params" in ast.FunctionDef._fields:
             function.type_params = []  # type: ignore[attr-defined]
         function.ci_is_closed = True  # type: ignore[attr-defined]
@@ -498,37 +461,63 @@ def with_loops(node: ast.FunctionDef) -> None:
     node.body[start:start] = functions
 
 
-# --- the step of one iteration ---
+# --- the statements of a comprehension's function ---
 
 
-def in_list(elt: ast.expr) -> list[ast.stmt]:
-    """made.list.append(elt)"""
-    append = ast.Attribute(load(LIST), "append", ast.Load())
-    return [ast.Expr(ast.Call(append, [elt], []))]
+NEW_LIST, IN_LIST, NONE_YET = "made_list = []", "made_list.append(elt)", "made_some = False"
+# The statements of a sum, by whether it is plain: for an item, for the first item of some, its start, and its value.
+SUMS = {
+    True: ("made_result = made_result + elt", "made_result = 0 + made_item", "made_result = 0", "made_result"),
+    False: (
+        "made_result, made_carry = sum_and_carry(made_result, made_carry, elt)",
+        "made_result, made_carry = sum_and_carry(0, 0.0, made_item)",
+        "made_result, made_carry = 0, 0.0",
+        "sum_of(made_result, made_carry)",
+    ),
+}
+WITH_SOME = """
+made_item = elt
+if made_some:
+    {more}
+else:
+    {first}
+    made_some = True
+"""
+ANY_OR_ALL = {  # of a generator, and of a list, whose items are all made
+    "any": ("if elt: return True", "made_item = elt\nif not made_result:\n    if made_item: made_result = True"),
+    "all": ("if not elt: return False", "made_item = elt\nif made_result:\n    if not made_item: made_result = False"),
+}
+OF_STAGE = ("sum_and_carry", "sum_of")
 
 
-def added(elt: ast.expr) -> list[ast.stmt]:
-    """made.result = made.result + elt"""
-    return [assign(RESULT, ast.BinOp(load(RESULT), ast.Add(), elt))]
+@functools.lru_cache(64)
+def parsed(text: str) -> list[ast.stmt]:
+    """The statements of a text, without positions. A name `made_x` is the hidden name made.x."""
+    tree = ast.parse(text)
+    for node in walk(tree):
+        for attribute in node._attributes:
+            delattr(node, attribute)
+        if isinstance(node, ast.Name):
+            node.id = node.id.replace("made_", "made.")
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            node.ci_is_ours = node.func.id in OF_STAGE  # type: ignore[attr-defined]
+    return tree.body
 
 
-def added_with_care(elt: ast.expr) -> list[ast.stmt]:
-    """made.result, made.carry = the compensated sum of made.result and elt, and its error term"""
-    return [assign_both(ours("sum_and_carry", load(RESULT), load(CARRY), elt))]
+class Filling(Transformer):
+    """Puts trees in place of names."""
+
+    def __init__(self, trees: dict[str, Any]) -> None:
+        self.trees = trees
+
+    def visit_Name(self, node: ast.Name) -> Any:
+        return self.trees.get(node.id, node)
 
 
-def found(elt: ast.expr, negated: bool = False) -> list[ast.stmt]:
-    """if elt: return True"""
-    test = ast.UnaryOp(ast.Not(), elt) if negated else elt
-    return [ast.If(test, [ast.Return(ast.Constant(not negated))], [])]
-
-
-def looked_for(elt: ast.expr, negated: bool = False) -> list[ast.stmt]:
-    """made.item = elt; if nothing was found before: if made.item: made.result = True"""
-    is_open = load(RESULT) if negated else ast.UnaryOp(ast.Not(), load(RESULT))
-    test = ast.UnaryOp(ast.Not(), load(ITEM)) if negated else load(ITEM)
-    is_found = ast.If(test, [assign(RESULT, ast.Constant(not negated))], [])
-    return [assign(ITEM, elt), ast.If(is_open, [is_found], [])]
+def statements(text: str, **trees: Any) -> list[ast.stmt]:
+    """The statements of a text with these trees in place of names."""
+    filled: ast.Module = Filling(trees).visit(ast.Module(duplicate(parsed(text)), []))
+    return filled.body
 
 
 def is_filtered(node: Any) -> bool:
@@ -557,32 +546,3 @@ def is_int(elt: ast.expr) -> bool:
     if isinstance(elt, ast.Constant):
         return isinstance(elt.value, int)
     return isinstance(elt, ast.Compare)
-
-
-# --- building ---
-
-
-def new_list() -> ast.stmt:
-    """made.list = []"""
-    return assign(LIST, ast.List([], ast.Load()))
-
-
-def load(name: str) -> ast.Name:
-    return ast.Name(name, ast.Load())
-
-
-def assign(name: str, value: ast.expr) -> ast.stmt:
-    return ast.Assign([ast.Name(name, ast.Store())], value)
-
-
-def assign_both(value: ast.expr) -> ast.stmt:
-    """made.result, made.carry = value"""
-    places = [ast.Name(name, ast.Store()) for name in (RESULT, CARRY)]
-    return ast.Assign([ast.Tuple(list[ast.expr](places), ast.Store())], value)
-
-
-def ours(method: str, *args: ast.expr) -> ast.expr:
-    """A call of a method of the stage."""
-    call = ast.Call(load(method), list(args), [])
-    call.ci_is_ours = True  # type: ignore[attr-defined]
-    return call

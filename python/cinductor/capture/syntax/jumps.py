@@ -93,8 +93,8 @@ def always_jumps(body: list[ast.stmt]) -> bool:
         if isinstance(node, ast.If) and node.orelse:
             if always_jumps(node.body) and always_jumps(node.orelse):
                 return True
-        if is_endless(node):
-            if not any(isinstance(n, ast.Break) for n in jumps_of(node.body)):  # type: ignore[attr-defined]
+        if isinstance(node, ast.While) and is_endless(node):
+            if not any(isinstance(n, ast.Break) for n in jumps_of(node.body)):
                 return True
     return False
 

@@ -45,6 +45,7 @@ class Site(NamedTuple):
     arms: int = 0  # if: the number of its tests
     raising: tuple[tuple[int, str], ...] = ()  # if: steps that end by raising, and the exception
     returned: frozenset[str] = frozenset()  # names that are never read before the function returns
+    stored: tuple[str, ...] = ()  # loops: those of which it changes items, or that it changes in place
     gathers: frozenset[str] = frozenset()  # lists that are filled, then passed to calls
     results: frozenset[str] = frozenset()  # and those that the user's function then returns
     maybe_unbound: frozenset[str] = frozenset()  # names that need a check where they are read
@@ -52,10 +53,6 @@ class Site(NamedTuple):
 
 
 LOCAL, CELL, FREE, GLOBAL = "local", "cell", "free", "global"
-# Methods of the stage that evaluate nothing of the user's: none makes Python run the rest of the call.
-QUIET = frozenset(
-    "name free local bound operand read_operand use as_text inverted key is_bool is_one item_slot attr_slot global_slot free_slot made born".split()
-)
 
 
 class Asking(Transformer):
@@ -69,6 +66,7 @@ class Asking(Transformer):
         self.scopes: list[Names] = []
         self.hidden: list[set[str]] = []  # targets of enclosing comprehensions of the innermost function
         self.hidden_around: list[list[set[str]]] = []  # those around each of the functions
+        self.places: dict[str, str] = {}  # scopes of names of the innermost function
         self.cfg: Cfg | None = None  # of the function being rewritten
         self.sites: list[Site] = []
         self.temporaries = 0
@@ -146,9 +144,9 @@ class Asking(Transformer):
         if self.scopes:  # its return value is not the result of the call
             names.results = names.gathers
         self.scopes.append(names)
-        around = self.hidden, self.cfg, self.blocks, self.protected, self.bound
+        around = self.hidden, self.cfg, self.blocks, self.protected, self.bound, self.places
         self.hidden_around.append(self.hidden)
-        self.hidden, self.cfg, self.blocks, self.protected = [], None, 0, 0
+        self.hidden, self.cfg, self.blocks, self.protected, self.places = [], None, 0, 0, {}
         self.bound = names.arguments - names.unbound
         if isinstance(node, ast.Lambda):
             node.body = self.visit(node.body)
@@ -158,7 +156,7 @@ class Asking(Transformer):
             node.body = [*self._sharing(node, shared), *self._statements(node.body)]
             if dropped:
                 node.body.append(self._binding(node, names))
-        self.hidden, self.cfg, self.blocks, self.protected, self.bound = around
+        self.hidden, self.cfg, self.blocks, self.protected, self.bound, self.places = around
         self.hidden_around.pop()
         self.scopes.pop()
 
@@ -229,7 +227,9 @@ class Expressions(Asking):
         return placed(ast.Attribute(call, "value", ctx), call)
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
-        where = self.where(node.id)
+        where = self.where(node.id) if self.hidden else self.places.get(node.id)
+        if where is None:
+            where = self.places[node.id] = self.where(node.id)
         if node.id == "__class__" and (where != FREE or not isinstance(node.ctx, ast.Load)):
             return node
         if where == LOCAL and isinstance(node.ctx, ast.Load):
