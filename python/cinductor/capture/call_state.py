@@ -89,6 +89,7 @@ class Stage:
         self.device: str | None = None  # the device of the arrays; None for the host
         self.globals: dict[int, tuple[dict[str, Any], dict[str, tuple[Any, Any]]]] = {}
         self.functions: dict[int, tuple[Any, Any]] = {}
+        self.exported: dict[Any, Traced] = {}  # arrays that objects of other libraries hand out, by source and conversion
         self.codes: dict[int, Any] = {}  # of functions that rewritten code makes, by id
         self.scopes: list[Any] = []
         self.followed = 0  # number of user functions that were entered

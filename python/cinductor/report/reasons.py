@@ -97,6 +97,11 @@ REASONS = tuple(
         ),
         (
             "objects",
+            r"an operator of class (Tensor|Parameter)\b",
+            'torch.compile(fn, backend="cinductor") compiles operators of tensors; np.asarray(t) is an array of the same memory',
+        ),
+        (
+            "objects",
             r"(reads|sets|deletes|assigns) (\.|an? attribute|flags|an item|\S+ \(|the items of)|passes on|makes |enters |an object|"
             r"tests whether|(an index is|warns of an index) of class|searches for a key|sees objects die|flags of an array|reads the flag|iterates a|unpacks a|"
             r"a container|a \S+ is (used as a whole|unpacked)|an operator|the text of|iter\(\)",
