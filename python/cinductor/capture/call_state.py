@@ -32,7 +32,7 @@ import numpy as np
 from .. import _core
 from ..base.class_lookup import is_a
 from ..base.interrupt import is_interrupt
-from ..base.signals import NotPaid, OverBudget
+from ..base.signals import NotPaid, OverBudget, Replan
 from ..base.user_frame import PACKAGE, call_in_place, locals_of
 from ..calls.budget import MANY_NODES, Allowance, is_for_pieces, why_spent
 from ..calls.dynamic import Symbols
@@ -89,6 +89,8 @@ class Stage:
         self.device: str | None = None  # the device of the arrays; None for the host
         self.globals: dict[int, tuple[dict[str, Any], dict[str, tuple[Any, Any]]]] = {}
         self.functions: dict[int, tuple[Any, Any]] = {}
+        self.draws_outside = 0  # of loops and branches, captured from their source
+        self.twisters: dict[int, Any] = {}  # the states of Python's generators, by source
         self.exported: dict[Any, Traced] = {}  # arrays that objects of other libraries hand out, by source and conversion
         self.codes: dict[int, Any] = {}  # of functions that rewritten code makes, by id
         self.scopes: list[Any] = []
@@ -96,6 +98,8 @@ class Stage:
         self.depth = 0
         self.captures = True  # capture loops and branches
         self.has_list_columns = True  # long lists of numbers among the arguments are columns
+        self.inlines_draws = True  # draws of Python's generators may be captured from their source
+        self.has_draws_apart = True  # outside of loops and branches they are library calls, until one is captured
         self.leaves_open = True  # leave conditions on sizes to the program
         self.has_left_open = False  # a condition was left to the program
         self.limit = math.inf  # seconds of capture work
@@ -160,6 +164,16 @@ class Stage:
         value = self.escapes.now(value)
         grown = self.state.lists.get(id(value))
         return items_of(self.lift_array(value)) if grown is None else grown.items_now
+
+    def give_up_draws(self, written: list[Any], why: str) -> None:
+        """Capture the call with library calls for draws if only draws write to these arrays, and that is possible."""
+        if self.inlines_draws and self.tracer.effects == 0 and all(map(self.is_state, written)):
+            raise Replan("inline_draws", why)
+
+    def is_state(self, array: Any) -> bool:
+        """True if an array is a part of the state of a generator of Python, to which only draws refer."""
+        states = [part for both in self.twisters.values() for part in both] + [kept for _, kept, _ in self.effects.normals.values()]
+        return any(array.storage == state.storage for state in states)
 
     @property
     def may_assume_columns(self) -> bool:

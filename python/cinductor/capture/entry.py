@@ -18,6 +18,7 @@ from .. import _core
 from ..base.class_lookup import is_a
 from ..base.signals import Abandon, Replan
 from ..base.signature import KEYWORD_ONLY, VAR_KEYWORD, VAR_POSITIONAL, method_of
+from ..numpy.twister import keep_normal
 from .call_state import Stage
 from .calls.calls import dispatch
 from .calls.functions import bind
@@ -351,7 +352,7 @@ def with_stores(stage: Stage, result: Any) -> Any:
             raise Replan("list_columns", "one of many objects grows")
         result = DeferredCall((emitted, result, *taken))
     waiting = stage.stores.waiting()
-    columns = list_columns.changed(stage.state, [value for value, _ in waiting if is_a(value, list)])
+    columns = list_columns.changed(stage.state, [value for value, _ in waiting if is_a(value, list)]) + stage.effects.take_normals()
     if not (pairs := [*waiting, *columns]):
         return result
     for value, places in pairs:
@@ -386,7 +387,7 @@ def stored(result: Any, *pairs: tuple[Any, dict[Any, Any]]) -> Any:
     """Perform the stores; return the result."""
     for value, places in pairs:
         if type(places) is np.ndarray:  # type: ignore[comparison-overlap]
-            _core.store_column(value, places)
+            (_core.store_column if type(value) is list else keep_normal)(value, places)
             continue
         for place, item in places.items():
             put(value, place, item)

@@ -2,7 +2,7 @@
 
 If a source reaches the object, the array is a source, too: each call makes it anew at its beginning, with the same
 function, and reads and writes its memory. That needs two conditions. First, the conversion runs no Python code of the
-user's, so nobody sees when it runs. Second, what it gives at the beginning is what it would give at its place: the
+user's, which could tell when it runs. Second, what it gives at the beginning is what it would give at its place: the
 class exports its memory (`__dlpack__`, as in the array API standard), or the call has written nothing before.
 Otherwise the conversion is a break. Columns (`table["name"]`) are read in the same way.
 """
@@ -72,7 +72,7 @@ def converted(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any
 
 
 def taken(scope: Hooks, read: Callable[[Any], Any], value: Any, name: str = "") -> Any:
-    """What the function reads of an object, as a source of the call, or MISSING."""
+    """The result of the function for an object, as a source of the call, or MISSING."""
     stage = scope.stage
     if type(value) in FREE_TYPES or type(value) is Traced or (source := stage.sources.source_of(value)) is None:
         return MISSING
