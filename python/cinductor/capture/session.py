@@ -322,7 +322,7 @@ def learn_from(
     account.break_budget = outcome.break_budget
     if job.owner is not None:
         job.is_stale = job.owner.note(outcome.breaks, job.binders_of(made))  # type: ignore[attr-defined]
-    elif (job.is_inexact or is_worth_pieces(outcome.work)) and not any_unbacked(bound):
+    elif (job.is_inexact or is_worth_pieces(outcome.work, outcome.breaks)) and not any_unbacked(bound):
         plan = driver.plan_of(job, compiled)
         if plan is not None and plan.note(outcome.breaks, waits=pays):
             return
