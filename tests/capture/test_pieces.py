@@ -807,7 +807,7 @@ def heaviest(w, v, capacity):
 
 
 def test_a_loop_after_a_break_is_a_piece_although_arrays_are_small():
-    """After an effect no check is possible, so slices by data break; a piece begins anew, and captures the loop."""
+    """After an effect no check is possible, so slices by data break; a piece has no effect before it, and captures the loop."""
     w, v = np.array([3, 5, 2, 7, 4] * 4), np.arange(20) + 0.5
     compiled = cinductor.compile(heaviest)
     for _ in range(3):

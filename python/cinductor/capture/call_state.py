@@ -37,6 +37,7 @@ from ..base.user_frame import PACKAGE, call_in_place, locals_of
 from ..calls.budget import MANY_NODES, Allowance, is_for_pieces, why_spent
 from ..calls.dynamic import Symbols
 from ..errors import ConstraintViolation
+from .assumptions import Assumptions
 from .boundary import Lifting
 from .control.region import Regions
 from .control.state import State
@@ -98,6 +99,7 @@ class Stage:
         self.depth = 0
         self.captures = True  # capture loops and branches
         self.has_list_columns = True  # long lists of numbers among the arguments are columns
+        self.has_small_containers = True  # short lists, dicts and sets among the arguments are no columns
         self.inlines_draws = True  # draws of Python's generators may be captured from their source
         self.has_draws_apart = True  # outside of loops and branches they are library calls, until one is captured
         self.leaves_open = True  # leave conditions on sizes to the program
@@ -116,6 +118,13 @@ class Stage:
         self.why_again: str | None = None  # why later calls cannot use the compiled program
         self.lowering: set[int] = set()  # functions whose replacement is being called
         self.tell: Callable[[Exception], object] = str  # reports an internal error to the user
+
+    def assume(self, way: Assumptions) -> None:
+        """Capture under these assumptions."""
+        self.captures, self.leaves_open, self.break_budget = way.regions, way.leaves_open, way.break_budget
+        self.regions.may_open, self.regions.decided = way.sized_lists, way.decided
+        self.has_list_columns, self.has_small_containers = way.list_columns, way.small_containers
+        self.inlines_draws, self.has_draws_apart = way.inline_draws, way.draws_apart
 
     # --- time, and the end ---
 

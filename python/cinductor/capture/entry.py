@@ -23,7 +23,7 @@ from .call_state import Stage
 from .calls.calls import dispatch
 from .calls.functions import bind
 from .containers import ROWS, is_constant
-from .control import list_columns
+from .control import given_mappings, list_columns
 from .deaths import HOLDING_NOTHING, why_not_saved
 from .deferred import DeferredCall, DeferredChoice, DeferredObject, choose
 from .effects import Materialiser
@@ -162,9 +162,9 @@ def lift_argument(fn: Any, scope: Any, name: str, value: Any, source: int) -> An
     of numbers is read as one.
     """
     stage = scope.stage
-    if type(value) is list:
+    if type(value) in (list, *given_mappings.GIVEN):
         value = stage.lift_guarded(value, source)
-        list_columns.enter(scope, value, source)
+        (list_columns if type(value) is list else given_mappings).enter(scope, value, source)
         return value
     if type(value) is not bytes or type(fn) is not types.FunctionType or stage.symbols is None:
         return stage.lift_guarded(value, source)
@@ -387,11 +387,23 @@ def stored(result: Any, *pairs: tuple[Any, dict[Any, Any]]) -> Any:
     """Perform the stores; return the result."""
     for value, places in pairs:
         if type(places) is np.ndarray:  # type: ignore[comparison-overlap]
-            (_core.store_column if type(value) is list else keep_normal)(value, places)
+            (store_items if type(value) is list else keep_normal)(value, places)
+            continue
+        if type(places) is list:  # type: ignore[comparison-overlap]
+            given_mappings.store_entries(value, *places)
             continue
         for place, item in places.items():
             put(value, place, item)
     return result
+
+
+def store_items(value: list[Any], array: np.ndarray) -> None:
+    """Store the numbers of an array in the list that it was made of, which may have been shorter or longer."""
+    del value[len(array) :]
+    count = len(value)
+    if count:
+        _core.store_column(value, array[:count])
+    value.extend(array[count:].tolist())
 
 
 def either_class(stage: Stage, value: Any) -> DeferredChoice:

@@ -358,10 +358,8 @@ def begin(job: Job, bound: Any, way: Assumptions, allowance: Allowance) -> Stage
     stage = Stage(tracer, symbols, job.names, Scope, PlainScope)
     stage.runs_on = job.device
     stage.device = job.device if options.get("device_arrays") else None
-    stage.captures, stage.regions.may_open = way.regions, way.sized_lists
-    stage.has_list_columns, stage.inlines_draws, stage.has_draws_apart = way.list_columns, way.inline_draws, way.draws_apart
-    stage.regions.decided, stage.regions.leaves_loops = way.decided, allowance.account is not None
-    stage.break_budget, stage.leaves_open = way.break_budget, way.leaves_open
+    stage.assume(way)
+    stage.regions.leaves_loops = allowance.account is not None
     stage.allowance, stage.limit, stage.why_whole = allowance, allowance.left(way.regions), job.why_whole
     stage.effects.why_whole = job.why_whole
     stage.most_nodes = job.option("node_limit")

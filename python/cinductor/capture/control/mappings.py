@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...base.class_lookup import is_a
+from ...base.signals import Replan
 from ...numpy import list_sources
 from ..iterators import Items
 from ..kinds import have_same_structure, is_int, kind_of, leaves
@@ -89,15 +90,16 @@ class Mapping(Assumed):
 
     def items_of_view(self, name: str) -> Items:
         """The items of a view of a dict, for a loop. Python raises if the dict grows meanwhile."""
-        buffer, length = self.buffer, self.length
+        length = self.length
         self.has_views = True
 
         def item(number: object) -> Any:
-            if self.length is not length:
+            now = self.state.lists.get(id(self.container))  # which may have got more room
+            if not is_a(now, Mapping) or now.length is not length:
                 self.fail("a dict that is iterated grows")
-            return VIEWS[name](buffer.read(number))
+            return VIEWS[name](now.buffer.read(number))
 
-        return Items(buffer.size(), item, lambda c, f=iter: f(getattr(c.of(self.container), name)()))
+        return Items(self.buffer.size(), item, lambda c, f=iter: f(getattr(c.of(self.container), name)()))
 
     def contains(self, scope: Hooks, value: object) -> Any:
         return self.run(list_sources.has_key, value)
@@ -177,6 +179,7 @@ def want_mapping(scope: Hooks, value: Any, key: Any, *item: Any) -> None:
     is stored. Returns if the value of an item is not known yet, because there is none.
     """
     stage = scope.stage
+    want_given(stage, value)
     if id(value) in stage.sources.known or (is_a(value, dict) and not item and not value):
         return
     items = [*item, *value.values()] if is_a(value, dict) else []
@@ -185,6 +188,19 @@ def want_mapping(scope: Hooks, value: Any, key: Any, *item: Any) -> None:
         return
     region = stage.state.active[-1]
     region.want(value, make_mapping, (key, like) if items else (key,), room_of(region.owners(value)))
+
+
+def want_given(stage: Any, value: Any) -> None:
+    """Capture the call again with the small containers among its arguments as columns, if the container may be one of them."""
+    is_known = stage.may_assume_columns and stage.has_small_containers and type(value) in (list, dict, set) and len(value) > 0
+    if is_known and (source := stage.sources.source_of(value)) is not None and source >= 0 and stage.sources.rows[source][0] == "arg":
+        raise Replan("small_containers", "data decide which key of a container among the arguments is meant, or how it grows")
+
+
+def guard_empty(stage: Any, value: Any) -> None:
+    """Guard that a container that the call has not made is empty."""
+    if (source := stage.sources.source_of(value)) is not None and source >= 0:
+        stage.sources.guard_length(value, source)
 
 
 def make_mapping(value: Any, like: tuple[Any, ...], room: Any, region: Region) -> None:
@@ -216,6 +232,7 @@ def item_or_default(scope: Hooks, value: Any, key: Any, missing: tuple[Any, bool
         default = scope.call(make)  # a sample of the items: what it did is undone, unless the dict is empty
         want_mapping(scope, value, key, *([default] if is_stored else []))
         if not value and not is_stored:
+            guard_empty(stage, value)
             return default
     if key in value:
         return stage.lift_array(value[key])
