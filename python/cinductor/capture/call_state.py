@@ -59,7 +59,9 @@ from .syntax.stage_calls import QUIET, STAGE
 
 
 class Stage:
-    """The state of one captured call. hooks, plain_hooks: the scope class that traces, and the one that does not."""
+    """The state of one captured call. hooks, plain_hooks: the scope class that traces, and the one that does not. way: what is
+    assumed.
+    """
 
     clock = staticmethod(time.thread_time)
 
@@ -70,6 +72,7 @@ class Stage:
         names: tuple[str, ...],
         hooks: Any,
         plain_hooks: Any,
+        way: Assumptions,
     ) -> None:
         self.tracer = tracer
         self.symbols = symbols
@@ -78,6 +81,7 @@ class Stage:
         self.sources = Sources(names)
         self.state = State(tracer, self.sources)
         self.regions = Regions(self.state)
+        self.regions.may_open, self.regions.decided = way.sized_lists, way.decided
         self.effects = Effects(tracer, self.sources, self.state, self.regions.aliases, plain_hooks)
         self.arrays, self.stores, self.escapes = self.effects.arrays, self.effects.stores, self.effects.escapes
         self.materialise = self.effects.materialise
@@ -97,12 +101,12 @@ class Stage:
         self.scopes: list[Any] = []
         self.followed = 0  # number of user functions that were entered
         self.depth = 0
-        self.captures = True  # capture loops and branches
-        self.has_list_columns = True  # long lists of numbers among the arguments are columns
-        self.has_small_containers = True  # short lists, dicts and sets among the arguments are no columns
-        self.inlines_draws = True  # draws of Python's generators may be captured from their source
-        self.has_draws_apart = True  # outside of loops and branches they are library calls, until one is captured
-        self.leaves_open = True  # leave conditions on sizes to the program
+        self.captures = way.regions  # capture loops and branches
+        self.has_list_columns = way.list_columns  # long lists of numbers among the arguments are columns
+        self.has_small_containers = way.small_containers  # short lists, dicts and sets among the arguments are no columns
+        self.inlines_draws = way.inline_draws  # draws of Python's generators may be captured from their source
+        self.has_draws_apart = way.draws_apart  # outside of loops and branches they are library calls, until one is captured
+        self.leaves_open = way.leaves_open  # leave conditions on sizes to the program
         self.has_left_open = False  # a condition was left to the program
         self.limit = math.inf  # seconds of capture work
         self.why_whole = ""  # why NumPy may not continue
@@ -113,18 +117,11 @@ class Stage:
         self.why_over = ""  # reason, if a limit has been reached
         self.runs = False  # the function's own code is running
         self.errstates: dict[int, Any] = {}  # made in the call, with their keywords
-        self.break_budget: int | None = None  # number of runs that were useful in an earlier call of this kind
+        self.break_budget = way.break_budget  # number of runs that were useful in an earlier call of this kind
         self.learned = False  # something was recorded that the next capture of such a call will use
         self.why_again: str | None = None  # why later calls cannot use the compiled program
         self.lowering: set[int] = set()  # functions whose replacement is being called
         self.tell: Callable[[Exception], object] = str  # reports an internal error to the user
-
-    def assume(self, way: Assumptions) -> None:
-        """Capture under these assumptions."""
-        self.captures, self.leaves_open, self.break_budget = way.regions, way.leaves_open, way.break_budget
-        self.regions.may_open, self.regions.decided = way.sized_lists, way.decided
-        self.has_list_columns, self.has_small_containers = way.list_columns, way.small_containers
-        self.inlines_draws, self.has_draws_apart = way.inline_draws, way.draws_apart
 
     # --- time, and the end ---
 

@@ -136,7 +136,7 @@ class Effects:
         for value, places in self.stores.take():
             for place, item in places.items():
                 put(value, place, self.materialise(item))
-        for generator, array in self.take_normals():
+        for generator, array in self.take_normals() if self.normals else ():
             twister.keep_normal(generator, self.materialise(array))
         self.fill_cells()
 

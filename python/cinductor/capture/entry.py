@@ -162,9 +162,13 @@ def lift_argument(fn: Any, scope: Any, name: str, value: Any, source: int) -> An
     of numbers is read as one.
     """
     stage = scope.stage
-    if type(value) in (list, *given_mappings.GIVEN):
+    if type(value) is list:
         value = stage.lift_guarded(value, source)
-        (list_columns if type(value) is list else given_mappings).enter(scope, value, source)
+        list_columns.enter(scope, value, source)
+        return value
+    if type(value) in given_mappings.GIVEN and (len(value) > list_columns.FEW or not stage.has_small_containers):
+        value = stage.lift_guarded(value, source)
+        given_mappings.enter(scope, value, source)
         return value
     if type(value) is not bytes or type(fn) is not types.FunctionType or stage.symbols is None:
         return stage.lift_guarded(value, source)
@@ -352,7 +356,9 @@ def with_stores(stage: Stage, result: Any) -> Any:
             raise Replan("list_columns", "one of many objects grows")
         result = DeferredCall((emitted, result, *taken))
     waiting = stage.stores.waiting()
-    columns = list_columns.changed(stage.state, [value for value, _ in waiting if is_a(value, list)]) + stage.effects.take_normals()
+    columns = list_columns.changed(stage.state, [value for value, _ in waiting if is_a(value, list)])
+    if stage.effects.normals:
+        columns += stage.effects.take_normals()
     if not (pairs := [*waiting, *columns]):
         return result
     for value, places in pairs:

@@ -355,10 +355,9 @@ def begin(job: Job, bound: Any, way: Assumptions, allowance: Allowance) -> Stage
     tracer.is_dry = job.is_dry
     tracer.on_run = job.on_run
     symbols = Symbols(tracer, job.profile, way.dynamic, job.breaks_by_itself)
-    stage = Stage(tracer, symbols, job.names, Scope, PlainScope)
+    stage = Stage(tracer, symbols, job.names, Scope, PlainScope, way)
     stage.runs_on = job.device
     stage.device = job.device if options.get("device_arrays") else None
-    stage.assume(way)
     stage.regions.leaves_loops = allowance.account is not None
     stage.allowance, stage.limit, stage.why_whole = allowance, allowance.left(way.regions), job.why_whole
     stage.effects.why_whole = job.why_whole

@@ -39,7 +39,7 @@ from ..objects import (
 )
 from ..syntax.rewrite import NotRewritable, rewrite
 from ..syntax.stage_calls import OURS, STAGE
-from .exporters import converted, is_called_whole
+from . import exporters
 
 if TYPE_CHECKING:
     from ..kinds import Hooks
@@ -73,7 +73,7 @@ def call_unknown(
     opaque = call_of(f, args, kwargs)
     if opaque is not None and (made := make(scope, opaque)) is not None:
         return made
-    if (array := converted(scope, f, args, kwargs)) is not MISSING:
+    if (array := exporters.converted(scope, f, args, kwargs)) is not MISSING:
         return array
     module = attribute(f, "__module__")
     if is_a(module, str) and module.partition(".")[0] in DEBUGGERS:
@@ -380,7 +380,7 @@ def why_not_followed(f: types.FunctionType, scope: Hooks) -> str | None:
         return "is cinductor's own"
     if (module, f.__name__) in FOLLOWED_STANDARD or f.__name__ in ("_replace", "_asdict", "_make"):
         return None
-    if is_called_whole(module):
+    if module.partition(".")[0] in exporters.CALLED_WHOLE:
         return "is called as it is"
     if file.startswith("<frozen") or (file.startswith(STDLIB) and "site-packages" not in file):
         return "is in the standard library"

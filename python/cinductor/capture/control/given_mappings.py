@@ -21,7 +21,7 @@ from ..kinds import is_same, rebuilt
 from ..made_lists import entries_of
 from .columns import Column, empty_columns
 from .list_buffer import SPARE, ListBuffer, room_of
-from .list_columns import EXAMPLES, FEW, arrays_in, size_of
+from .list_columns import EXAMPLES, arrays_in, size_of
 from .mappings import Mapping
 
 GIVEN = (dict, set)
@@ -55,7 +55,7 @@ class GivenMapping(Mapping):
         self.entered = self.versions() if entered is None else entered
 
     def versions(self) -> tuple[Any, ...]:
-        """What another number of entries, or another item, changes."""
+        """The number of entries, and the versions of the columns: a stored item or key changes one of them."""
         return (self.length, *(column.rows.version for column in self.buffer.columns))
 
     @property
@@ -118,7 +118,7 @@ def enter(scope: Any, value: Any, source: int) -> None:
     stage = scope.stage
     if type(value) not in GIVEN or not stage.may_assume_columns or id(value) in stage.state.lists:
         return
-    if (len(value) <= FEW and stage.has_small_containers) or (made := columns_in(value)) is None or size_of(made) == 0:
+    if (made := columns_in(value)) is None or size_of(made) == 0:
         return
     parts = arrays_in(stage, made, stage.sources.note_made(made, columns_in, source))
     like = tuple(map(like_in, parts))
@@ -154,7 +154,7 @@ def with_table(value: Any, given: GivenMapping, region: Any) -> None:
 
 
 def with_room(value: Any, given: GivenMapping, room: Any, region: Any) -> None:
-    """Make columns and a table with room for more entries. region: the construct before which they are made."""
+    """Make columns and a table with more capacity. region: the construct before which they are made."""
     scope, old = given.scope, given.buffer
     total = old.size() + (room + SPARE)
     columns = empty_columns(scope, rebuilt(old.like, iter([column.like for column in old.columns])), total)
