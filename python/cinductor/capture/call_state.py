@@ -25,7 +25,7 @@ import sys
 import time
 from collections.abc import Callable
 from types import FrameType, FunctionType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -37,7 +37,6 @@ from ..base.user_frame import PACKAGE, call_in_place, locals_of
 from ..calls.budget import MANY_NODES, Allowance, is_for_pieces, why_spent
 from ..calls.dynamic import Symbols
 from ..errors import ConstraintViolation
-from .assumptions import Assumptions
 from .boundary import Lifting
 from .control.region import Regions
 from .control.state import State
@@ -56,6 +55,9 @@ from .objects import (
 from .records import Records
 from .sources import Sources
 from .syntax.stage_calls import QUIET, STAGE
+
+if TYPE_CHECKING:
+    from .assumptions import Assumptions
 
 
 class Stage:

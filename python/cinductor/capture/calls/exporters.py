@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...base.class_lookup import is_a, module_of
+from ...base.signals import pass_on
 from ..objects import (
     FREE_TYPES,
     MISSING,
@@ -88,7 +89,8 @@ def taken(scope: Hooks, read: Callable[[Any], Any], value: Any, name: str = "") 
         return stage.exported[key][...]
     try:
         made = read(value)
-    except Exception:
+    except Exception as error:
+        pass_on(error)
         return MISSING  # at its place it raises again
     if name != COLUMN and (type(made) is not np.ndarray or why_not_array(made) is not None):
         return MISSING

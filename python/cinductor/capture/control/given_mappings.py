@@ -90,7 +90,7 @@ class GivenMapping(Mapping):
         self.fail(why or "a dict or set that is an argument is looked at as a whole")
 
     @property
-    def kept(self) -> DeferredObject:
+    def contents(self) -> DeferredObject:
         _, _, *given = self.parts()
         return DeferredObject((entries_in, *given))
 

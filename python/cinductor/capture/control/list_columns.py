@@ -51,7 +51,7 @@ class Assumed(ListBuffer):
         return False
 
     @property
-    def kept(self) -> Any:
+    def contents(self) -> Any:
         """The array or call whose contents are stored in the container when the call returns."""
         return None
 
@@ -87,7 +87,7 @@ class Outer(Assumed):
         return bool(self.rows.version != self.entered)
 
     @property
-    def kept(self) -> Any:
+    def contents(self) -> Any:
         """The array that is stored in the list when the call returns."""
         return self.rows
 
@@ -128,7 +128,7 @@ class Growing(Outer):
         return self.region is not None or super().is_changed
 
     @property
-    def kept(self) -> Any:
+    def contents(self) -> Any:
         return self.rows if self.region is None else self.copied()[0].rows
 
 
@@ -319,10 +319,10 @@ def changed(state: State, others: list[Any]) -> list[tuple[Any, Any]]:
     tables = [grown for grown in given if grown.has_lists]
     if found or others:
         keep_apart(state, tables)
-    kept_in = [grown.kept for grown in found]
+    contents = [grown.contents for grown in found]
     for grown in given:
         grown.drop()
-    return [(grown.container, kept) for grown, kept in zip(found, kept_in, strict=True)]
+    return [(grown.container, now) for grown, now in zip(found, contents, strict=True)]
 
 
 def keep_apart(state: State, tables: list[Any]) -> None:
