@@ -74,6 +74,22 @@ def pairs(d, data):
     return total
 
 
+def by_numpys_ints(d, data):
+    total = 0
+    for v in data:
+        if v in d:
+            total += d[v] + d.get(v, 3)
+        total += d.get(v, 3) + ((v + 1) in d)
+    return total
+
+
+def members_by_numpys_ints(s, data):
+    found = 0
+    for v in data:
+        found += v in s
+    return found
+
+
 def once(d, data):
     d[int(data[0]) + 5000] = 3
     d[int(data[0])] = 8
@@ -105,6 +121,8 @@ CASES = [
     *((f, floats) for f in (items, counts)),
     *((f, numbers) for f in (members, adds, in_order)),
     (on_a_grid, grid),
+    (by_numpys_ints, ints),
+    (members_by_numpys_ints, numbers),
     (pairs, tuples),
     (once, ints),
 ]

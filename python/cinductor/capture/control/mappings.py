@@ -18,7 +18,7 @@ from ...base.class_lookup import is_a
 from ...base.signals import Replan
 from ...numpy import list_sources
 from ..iterators import Items
-from ..kinds import have_same_structure, is_int, kind_of, leaves
+from ..kinds import have_same_structure, is_int, kind_of, leaves, rebuilt
 from ..made_lists import entries_of, mapping_of
 from ..objects import MISSING, Traced
 from .columns import empty_columns, like_of
@@ -38,6 +38,9 @@ SOURCES: dict[str, Callable[..., Any]] = {
     "add": list_sources.add_key,
     "__contains__": list_sources.has_key,
 }
+
+
+READING = (list_sources.has_key, list_sources.item_of, list_sources.item_or, list_sources.item_or_made)
 
 
 class Mapping(Assumed):
@@ -66,6 +69,8 @@ class Mapping(Assumed):
 
     def run(self, source: Callable[..., Any], *given: Any) -> Any:
         """A function of `list_sources` on this mapping."""
+        if given and source in READING:
+            given = (as_key(self.tracer, given[0], self.buffer.like[0]), *given[1:])
         if given and not is_key_like(given[0], self.buffer.like[0]):
             self.fail("keys of several types are in a dict or set")
         return self.scope.call(source, self.slots, self.entries, *given)
@@ -162,6 +167,23 @@ def is_key_like(key: object, like: object) -> bool:
     return same and [kind_of(leaf) for leaf in leaves(key)] == [kind_of(leaf) for leaf in leaves(like)]
 
 
+def as_key(tracer: Any, key: Any, like: Any) -> Any:
+    """A key that is only looked for, with Python's ints in place of NumPy's if the keys have Python's: they are equal, and have
+    equal hashes.
+    """
+    if not have_same_structure(key, like):
+        return key
+    pairs = zip(leaves(key), leaves(like), strict=True)
+    return rebuilt(key, iter([as_int(tracer, leaf) if is_int(other) else leaf for leaf, other in pairs]))
+
+
+def as_int(tracer: Any, leaf: Any) -> Any:
+    """Python's int for a traced int of NumPy; other values are returned."""
+    if type(leaf) is Traced and leaf.kind == "scalar" and leaf.dtype.kind == "i" and leaf.strong is None:
+        return tracer.as_python(tracer.cast(leaf, np.int64))
+    return leaf
+
+
 def is_open_key(stage: Any, value: Any, key: object) -> bool:
     """True if data decide which key of a dict or set of the call's is meant."""
     if type(value) not in CLASSES or not stage.may_assume_columns or not stage.tracer.in_region:
@@ -182,6 +204,8 @@ def want_mapping(scope: Hooks, value: Any, key: Any, *item: Any) -> None:
     want_given(stage, value)
     if id(value) in stage.sources.known or (is_a(value, dict) and not item and not value):
         return
+    if value and not item:
+        key = as_key(stage.tracer, key, next(iter(value)))
     items = [*item, *value.values()] if is_a(value, dict) else []
     like = like_of(stage.tracer.paced(items)) if items else ()
     if like is None or not all(is_key_like(known, key) for known in value):
