@@ -65,6 +65,8 @@ int64_t cx_twister_bits(CxTwister *twister, int64_t count); /* 1 to 62 */
 int64_t cx_twister_below(CxTwister *twister, int64_t n);
 bool cx_twister_gauss(CxTwister *twister, double mean, double deviation, double *result);
 
+PyObject *cx_twister_memory(PyObject *module, PyObject *generator);
+
 /* direct_draw.c: finds the implementation of a draw from a Generator. */
 void cx_direct_draw_init(CxState *state, CxDirect *direct, const char *name);
 

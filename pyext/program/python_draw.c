@@ -1,7 +1,9 @@
 /* Draws from a random.Random of Python: the Mersenne Twister MT19937 (Matsumoto and Nishimura,
  * ACM TOMACS 8, 1998) with the functions that Python makes of it.
  *
- * A run copies the state, draws from the copy, and stores it back when it ends or calls Python.
+ * The draws that loops are full of are part of the program, which has the state as arrays
+ * (cx_twister_memory; python/cinductor/numpy/twister.py). For others a run copies the state, draws
+ * from the copy, and stores it back when it ends or calls Python.
  * Python does not export the place of the state in the object. It is found by comparing the
  * object's memory with what its getstate() returns, once for the class. If it is not found, or if
  * other threads of Python exist, which could draw meanwhile, Python itself draws. */
@@ -72,6 +74,49 @@ has_other_threads(void)
     return PyThreadState_Next(first) != NULL;
 }
 
+/* True if the object is exactly of Python's class random.Random. */
+static bool
+is_random(PyObject *generator)
+{
+    PyObject *module = PyImport_ImportModule("random");
+    PyObject *type = module ? PyObject_GetAttrString(module, "Random") : NULL;
+    bool is_it = type != NULL && (PyObject *)Py_TYPE(generator) == type;
+
+    Py_XDECREF(module);
+    Py_XDECREF(type);
+    return is_it;
+}
+
+/* An array over memory of the generator, which it keeps alive. */
+static PyObject *
+array_over(PyObject *generator, int type, npy_intp count, void *memory)
+{
+    PyObject *array = PyArray_New(&PyArray_Type, 1, &count, type, NULL, memory, 0, NPY_ARRAY_CARRAY, NULL);
+
+    if (array != NULL && PyArray_SetBaseObject((PyArrayObject *)array, Py_NewRef(generator)) < 0)
+        Py_CLEAR(array);
+    return array;
+}
+
+/* twister_memory(generator): the words of the state, and the index of the next one, as arrays over
+ * the generator's memory. ValueError if Python must draw. */
+PyObject *
+cx_twister_memory(PyObject *module, PyObject *generator)
+{
+    Place *place = is_random(generator) && !has_other_threads()
+                       ? place_in(PyModule_GetState(module), generator)
+                       : NULL;
+
+    if (place == NULL)
+        return PyErr_Format(PyExc_ValueError, "only Python can draw from this generator now");
+    PyObject *words = array_over(generator, NPY_UINT32, WORDS, place->words);
+    PyObject *index = array_over(generator, NPY_INT32, 1, &place->index);
+    PyObject *both = words != NULL && index != NULL ? PyTuple_Pack(2, words, index) : NULL;
+    Py_XDECREF(words);
+    Py_XDECREF(index);
+    return both;
+}
+
 /* Reads the kept normal number: None or a float. */
 static void
 read_normal(CxTwister *t)
@@ -89,14 +134,10 @@ read_normal(CxTwister *t)
 CxTwister *
 cx_twister_open(CxState *state, PyObject *generator)
 {
-    PyObject *module = PyImport_ImportModule("random");
-    PyObject *type = module ? PyObject_GetAttrString(module, "Random") : NULL;
-    bool is_pythons = type != NULL && (PyObject *)Py_TYPE(generator) == type;
-    Place *place = is_pythons && !has_other_threads() ? place_in(state, generator) : NULL;
+    bool may_open = is_random(generator) && !has_other_threads();
+    Place *place = may_open ? place_in(state, generator) : NULL;
     CxTwister *t = place != NULL ? PyMem_Calloc(1, sizeof *t) : NULL;
 
-    Py_XDECREF(module);
-    Py_XDECREF(type);
     if (t != NULL) {
         t->owner = generator;
         t->now = *place;

@@ -301,6 +301,7 @@ static PyMethodDef module_methods[] = {
     CX_FUNCTION(are_placed_alike, cx_are_placed_alike, METH_VARARGS),
     CX_FUNCTION(exchange_items, cx_exchange_items, METH_VARARGS),
     CX_FUNCTION(list_column, cx_list_column, METH_O),
+    CX_FUNCTION(twister_memory, cx_twister_memory, METH_O),
     CX_FUNCTION(store_column, cx_store_column, METH_VARARGS),
     CX_FUNCTION(set_exact, module_set_exact, METH_O),
     CX_FUNCTION(is_compiling, module_is_compiling, METH_NOARGS),

@@ -1023,6 +1023,12 @@ def store_column(items: list[Any], array: np.ndarray, /) -> None:
     Raises RuntimeError if the lists have other lengths than the array.
     """
 
+def twister_memory(generator: Any, /) -> tuple[np.ndarray, np.ndarray]:
+    """Return the state of a `random.Random` as arrays over its memory: the 624 words, and the index of the next one.
+
+    Raises ValueError if the memory has no such state, or if another thread of Python could draw meanwhile.
+    """
+
 def reached(
     roots: list[Any],
     wanted: list[Any],

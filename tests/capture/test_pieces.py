@@ -794,3 +794,23 @@ def test_a_piece_that_differs_in_each_iteration_is_left_at_once(monkeypatch):
             warnings.simplefilter("ignore")
             assert compiled(got, x, limit) == counted(want, x, limit) and got == want
     assert 8 < len(asked) < 200
+
+
+def heaviest(w, v, capacity):
+    print(end="", flush=True)
+    best = np.zeros(capacity + 1)
+    for i in range(len(w)):
+        with_i = best[: capacity + 1 - w[i]] + v[i]
+        better = with_i > best[w[i] :]
+        best[w[i] :] = np.where(better, with_i, best[w[i] :])
+    return best[-1]
+
+
+def test_a_loop_after_a_break_is_a_piece_although_arrays_are_small():
+    """After an effect no check is possible, so slices by data break; a piece has no effect before it, and captures the loop."""
+    w, v = np.array([3, 5, 2, 7, 4] * 4), np.arange(20) + 0.5
+    compiled = cinductor.compile(heaviest)
+    for _ in range(3):
+        assert compiled(w, v, 30) == heaviest(w, v, 30)
+    pieces = compiled._cinductor_job.plan.pieces
+    assert [s for p in pieces for s in p.specializations] and not any(p._cinductor_job.plan for p in pieces)

@@ -193,3 +193,124 @@ def test_threads_draw_through_python():
     finally:
         ended.set()
         other.join()
+
+
+# --- draws that are part of loops ---
+
+
+def in_operands(rng, n):
+    s = 0.0
+    for _ in range(n):
+        if s < 3.0 or rng.random() < 0.5:
+            s += 1.0
+        if s > 1.0 and rng.gauss(0, 1) > 0.3:
+            s -= 0.25
+    return s
+
+
+def in_an_expression(rng, n):
+    s = 0.0
+    for _ in range(n):
+        s += rng.random() if s < 3.0 else rng.gauss(0, 1)
+    return s
+
+
+def in_a_condition(rng, n):
+    k = 0
+    while rng.random() < 1 - 1 / n:
+        k += 1
+    return k
+
+
+def in_comprehensions(rng, n):
+    return [rng.random() for _ in range(n)], sum(rng.gauss(0, 1) for _ in range(n))
+
+
+def before_a_loop(rng, n):
+    s = rng.random() + rng.gauss(0, 1)
+    for _ in range(n):
+        s += rng.gauss(0, 1) * rng.random()
+    return s + rng.getrandbits(3) + rng.gauss(0, 1)
+
+
+def with_others(rng, n):
+    s = 0.0
+    for _ in range(n):
+        s += rng.random() + rng.expovariate(2.0)
+    return s
+
+
+def around_effects(rng, n):
+    s = rng.gauss(0, 1)
+    for _ in range(n):
+        s += rng.gauss(0, 1) + rng.random()
+    print(end="", flush=True)
+    for _ in range(n):
+        s += rng.gauss(0, 1) * rng.random()
+    state = rng.getstate()[2]
+    return s + rng.gauss(0, 1) + (state or 0.0)
+
+
+def in_pythons_loop(rng, n):
+    seen = set()
+    while len(seen) < n:
+        seen.add(rng.randrange(2 * n))
+        seen.add(str(rng.random() > 0.5))
+    return sorted(map(str, seen))
+
+
+LOOPS = [in_operands, in_an_expression, in_a_condition, in_comprehensions, before_a_loop, with_others, around_effects, in_pythons_loop]
+
+
+@pytest.mark.parametrize("fn", LOOPS)
+@pytest.mark.parametrize("kept", [False, True])
+def test_draws_in_loops(fn, kept):
+    compiled = cinductor.compile(fn)
+    for n in (21, 21, 40, 21):
+        one, other = random.Random(n), random.Random(n)
+        if kept:
+            assert one.gauss(0, 1) == other.gauss(0, 1)
+        assert is_same(compiled(one, n), fn(other, n))
+        assert one.getstate() == other.getstate()
+
+
+@pytest.mark.parametrize("fn", [numbers, estimate, annealed, before_a_loop, in_comprehensions, in_operands])
+def test_loops_draw_without_calls(fn):
+    given = (40,) if fn in (estimate, annealed) else (random.Random(3), 40)
+    report = cinductor.explain(fn, *given)
+    assert report.breaks == [] and "extern draw" not in report.graph
+
+
+def test_one_generator_under_two_names():
+    def fn(a, b, n):
+        s = 0.0
+        for _ in range(n):
+            s += a.random() - 2 * b.random()
+        return s
+
+    compiled = cinductor.compile(fn)
+    for _ in range(2):
+        for one, other in ((random.Random(3), random.Random(4)), (random.Random(3),) * 2):
+            copies = [random.Random(), random.Random()] if one is not other else [random.Random()] * 2
+            for generator, copy in zip((one, other), copies, strict=True):
+                copy.setstate(generator.getstate())
+            assert compiled(one, other, 30) == fn(*copies, 30)
+            assert (one.getstate(), other.getstate()) == tuple(copy.getstate() for copy in copies)
+
+
+def test_threads_come_and_go():
+    compiled = cinductor.compile(estimate)
+    for has_other in (False, True, False, True):
+        ended = threading.Event()
+        other = threading.Thread(target=ended.wait)
+        if has_other:
+            other.start()
+        try:
+            random.seed(7)
+            want, state = estimate(50), random.getstate()
+            random.seed(7)
+            assert compiled(50) == want and random.getstate() == state
+        finally:
+            ended.set()
+            if has_other:
+                other.join()

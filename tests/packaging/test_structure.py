@@ -436,14 +436,14 @@ def test_surface_knows_nothing_of_capture():
 
 # Folders and files of capture, from the bottom up: each may import its own row and those before it.
 CAPTURE_LAYERS = [
-    "containers deferred iterators kinds made_lists objects sources",
+    "assumptions containers deferred iterators kinds made_lists objects sources",
     "syntax",
     "control",
     "boundary call_state deaths effects identity known_arrays operands records special_methods stores",
     "calls",
     "hooks",
     "pieces",
-    "__init__ assumptions entry session",
+    "__init__ entry session",
 ]
 
 

@@ -27,9 +27,9 @@ def is_little(work: int) -> bool:
     return work < LITTLE_WORK
 
 
-def is_worth_pieces(work: int) -> bool:
-    """True if a function with this many is split at its breaks."""
-    return work >= min(LITTLE_IN_PIECES, LITTLE_WORK)
+def is_worth_pieces(work: int, breaks: list[Any]) -> bool:
+    """True if a function with this many is split at its breaks, or if a piece may have a loop that no call has captured."""
+    return work >= min(LITTLE_IN_PIECES, LITTLE_WORK) or any(map(needs_no_break, breaks))
 
 
 def why_spent(tracer: Any, break_budget: int | None) -> str | None:

@@ -14,6 +14,9 @@ INSTEAD = {
     "regions": ALL_IN_PYTHON,
     "sized_lists": "lists have as many items as in this call",
     "list_columns": "lists of numbers among the arguments are containers",
+    "small_containers": "small lists, dicts and sets of numbers among the arguments are arrays",
+    "draws_apart": "draws of Python's generators outside of loops are computed like those inside",
+    "inline_draws": "draws of Python's generators are library calls",
     "leaves_open": "what sizes say is decided, with guards",
     "decided": "Python decides a condition",
 }
@@ -30,6 +33,9 @@ class Assumptions(NamedTuple):
     break_budget: int | None  # number of runs after which NumPy runs the rest of the call
     sized_lists: bool = True  # a list's length may be a number of iterations
     list_columns: bool = True  # a long list of numbers among the arguments is an array of the program
+    small_containers: bool = True  # data decide no key of a small dict or set among the arguments, nor how a short list grows
+    draws_apart: bool = True  # draws of Python's generators outside of loops come after those inside
+    inline_draws: bool = True  # no draw of Python's generators needs a library call
     leaves_open: bool = True  # the program evaluates conditions on sizes
     decided: frozenset[tuple[str, int]] = frozenset()  # conditions that Python evaluates
 

@@ -25,14 +25,14 @@ import sys
 import time
 from collections.abc import Callable
 from types import FrameType, FunctionType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .. import _core
 from ..base.class_lookup import is_a
 from ..base.interrupt import is_interrupt
-from ..base.signals import NotPaid, OverBudget
+from ..base.signals import NotPaid, OverBudget, Replan
 from ..base.user_frame import PACKAGE, call_in_place, locals_of
 from ..calls.budget import MANY_NODES, Allowance, is_for_pieces, why_spent
 from ..calls.dynamic import Symbols
@@ -57,9 +57,14 @@ from .records import Records
 from .sources import Sources
 from .syntax.stage_calls import STAGE
 
+if TYPE_CHECKING:
+    from .assumptions import Assumptions
+
 
 class Stage:
-    """The state of one captured call. hooks, plain_hooks: the scope class that traces, and the one that does not."""
+    """The state of one captured call. hooks, plain_hooks: the scope class that traces, and the one that does not. way: what is
+    assumed.
+    """
 
     clock = staticmethod(time.thread_time)
 
@@ -70,6 +75,7 @@ class Stage:
         names: tuple[str, ...],
         hooks: Any,
         plain_hooks: Any,
+        way: Assumptions,
     ) -> None:
         self.tracer = tracer
         self.symbols = symbols
@@ -78,6 +84,7 @@ class Stage:
         self.sources = Sources(names)
         self.state = State(tracer, self.sources)
         self.regions = Regions(self.state)
+        self.regions.may_open, self.regions.decided = way.sized_lists, way.decided
         self.effects = Effects(tracer, self.sources, self.state, self.regions.aliases, plain_hooks)
         self.arrays, self.stores, self.escapes = self.effects.arrays, self.effects.stores, self.effects.escapes
         self.materialise = self.effects.materialise
@@ -90,13 +97,19 @@ class Stage:
         self.device: str | None = None  # the device of the arrays; None for the host
         self.globals: dict[int, tuple[dict[str, Any], dict[str, tuple[Any, Any]]]] = {}
         self.functions: dict[int, tuple[Any, Any]] = {}
+        self.draws_outside = 0  # of loops and branches, captured from their source
+        self.twisters: dict[int, Any] = {}  # the states of Python's generators, by source
+        self.exported: dict[Any, Traced] = {}  # arrays that objects of other libraries hand out, by source and conversion
         self.codes: dict[int, Any] = {}  # of functions that rewritten code makes, by id
         self.scopes: list[Any] = []
         self.followed = 0  # number of user functions that were entered
         self.depth = 0
-        self.captures = True  # capture loops and branches
-        self.has_list_columns = True  # long lists of numbers among the arguments are columns
-        self.leaves_open = True  # leave conditions on sizes to the program
+        self.captures = way.regions  # capture loops and branches
+        self.has_list_columns = way.list_columns  # long lists of numbers among the arguments are columns
+        self.has_small_containers = way.small_containers  # short lists, dicts and sets among the arguments are no columns
+        self.inlines_draws = way.inline_draws  # draws of Python's generators may be captured from their source
+        self.has_draws_apart = way.draws_apart  # outside of loops and branches they are library calls, until one is captured
+        self.leaves_open = way.leaves_open  # leave conditions on sizes to the program
         self.has_left_open = False  # a condition was left to the program
         self.limit = math.inf  # seconds of capture work
         self.why_whole = ""  # why NumPy may not continue
@@ -107,7 +120,7 @@ class Stage:
         self.why_over = ""  # reason, if a limit has been reached
         self.runs = False  # the function's own code is running
         self.errstates: dict[int, Any] = {}  # made in the call, with their keywords
-        self.break_budget: int | None = None  # number of runs that were useful in an earlier call of this kind
+        self.break_budget = way.break_budget  # number of runs that were useful in an earlier call of this kind
         self.learned = False  # something was recorded that the next capture of such a call will use
         self.why_again: str | None = None  # why later calls cannot use the compiled program
         self.lowering: set[int] = set()  # functions whose replacement is being called
@@ -160,6 +173,16 @@ class Stage:
         value = self.escapes.now(value)
         grown = self.state.lists.get(id(value))
         return items_of(self.lift_array(value)) if grown is None else grown.items_now
+
+    def give_up_draws(self, written: list[Any], why: str) -> None:
+        """Capture the call with library calls for draws if only draws write to these arrays, and that is possible."""
+        if self.inlines_draws and self.tracer.effects == 0 and all(map(self.is_state, written)):
+            raise Replan("inline_draws", why)
+
+    def is_state(self, array: Any) -> bool:
+        """True if an array is a part of the state of a generator of Python, to which only draws refer."""
+        states = [part for both in self.twisters.values() for part in both] + [kept for _, kept, _ in self.effects.normals.values()]
+        return any(array.storage == state.storage for state in states)
 
     @property
     def may_assume_columns(self) -> bool:

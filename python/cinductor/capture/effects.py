@@ -34,7 +34,7 @@ from ..base import float_warnings
 from ..base.class_lookup import is_a
 from ..base.signals import Abandon, Suspect
 from ..calls.overtaking import MAX_SAVED, Changes
-from ..numpy import surface
+from ..numpy import surface, twister
 from ..numpy.random import set_state
 from . import deaths
 from .containers import ROWS, row_of
@@ -79,6 +79,7 @@ class Effects:
         self.remade: dict[int, tuple[Any, Any]] = {}  # id -> a tuple with traced values, and the real one that other code has
         self.handed_out: set[int] = set()  # ids of objects made in the call that other code may have
         self.without_contents: dict[int, tuple[Any, Any]] = {}  # a broadcast or flags object, with what it was made from
+        self.normals: dict[int, tuple[Any, Any, Any]] = {}  # id -> a generator of Python, the array of its kept number, and its version
         self.draws: dict[int, Any] = {}  # id -> a generator and its state before the call
         self.flags = 0  # float flags that have been reported
         self.flush_records: Callable[[Any], None] = lambda materialise: None  # set by the stage
@@ -135,7 +136,15 @@ class Effects:
         for value, places in self.stores.take():
             for place, item in places.items():
                 put(value, place, self.materialise(item))
+        for generator, array in self.take_normals() if self.normals else ():
+            twister.keep_normal(generator, self.materialise(array))
         self.fill_cells()
+
+    def take_normals(self) -> list[tuple[Any, Any]]:
+        """The generators whose kept number has changed, with its array."""
+        changed = [(generator, array) for generator, array, before in self.normals.values() if array.version != before]
+        self.normals.clear()
+        return changed
 
     def fill_cells(self) -> None:
         """Materialise again what functions refer to that other code has: Python itself sets the names of a frame."""

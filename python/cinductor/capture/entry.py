@@ -18,11 +18,12 @@ from .. import _core
 from ..base.class_lookup import is_a
 from ..base.signals import Abandon, Replan
 from ..base.signature import KEYWORD_ONLY, VAR_KEYWORD, VAR_POSITIONAL, method_of
+from ..numpy.twister import keep_normal
 from .call_state import Stage
 from .calls.calls import dispatch
 from .calls.functions import bind
 from .containers import ROWS, is_constant
-from .control import list_columns
+from .control import given_mappings, list_columns
 from .deaths import HOLDING_NOTHING, why_not_saved
 from .deferred import DeferredCall, DeferredChoice, DeferredObject, choose
 from .effects import Materialiser
@@ -164,6 +165,10 @@ def lift_argument(fn: Any, scope: Any, name: str, value: Any, source: int) -> An
     if type(value) is list:
         value = stage.lift_guarded(value, source)
         list_columns.enter(scope, value, source)
+        return value
+    if type(value) in given_mappings.GIVEN and (len(value) > list_columns.FEW or not stage.has_small_containers):
+        value = stage.lift_guarded(value, source)
+        given_mappings.enter(scope, value, source)
         return value
     if type(value) is not bytes or type(fn) is not types.FunctionType or stage.symbols is None:
         return stage.lift_guarded(value, source)
@@ -352,6 +357,8 @@ def with_stores(stage: Stage, result: Any) -> Any:
         result = DeferredCall((emitted, result, *taken))
     waiting = stage.stores.waiting()
     columns = list_columns.changed(stage.state, [value for value, _ in waiting if is_a(value, list)])
+    if stage.effects.normals:
+        columns += stage.effects.take_normals()
     if not (pairs := [*waiting, *columns]):
         return result
     for value, places in pairs:
@@ -386,11 +393,23 @@ def stored(result: Any, *pairs: tuple[Any, dict[Any, Any]]) -> Any:
     """Perform the stores; return the result."""
     for value, places in pairs:
         if type(places) is np.ndarray:  # type: ignore[comparison-overlap]
-            _core.store_column(value, places)
+            (store_items if type(value) is list else keep_normal)(value, places)
+            continue
+        if type(places) is list:  # type: ignore[comparison-overlap]
+            given_mappings.store_entries(value, *places)
             continue
         for place, item in places.items():
             put(value, place, item)
     return result
+
+
+def store_items(value: list[Any], array: np.ndarray) -> None:
+    """Store the numbers of an array in the list that it was made of, which may have been shorter or longer."""
+    del value[len(array) :]
+    count = len(value)
+    if count:
+        _core.store_column(value, array[:count])
+    value.extend(array[count:].tolist())
 
 
 def either_class(stage: Stage, value: Any) -> DeferredChoice:

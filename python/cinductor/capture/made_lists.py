@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import collections
+import itertools
 from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+
+from .. import _core
 
 
 def listed(kind: str, axes: tuple[int, ...], last: Any, rows: Any, *sizes: Any) -> list[Any]:
@@ -68,3 +71,11 @@ def mapping_of(make: tuple[Any, ...], *given: Any) -> Any:
     cls, *before = make
     entries = entries_of(*given)
     return cls(*before, dict(entries) if issubclass(cls, dict) else [key for (key,) in entries])
+
+
+def begins_with_numbers(value: Any, count: int) -> bool:
+    """True if so many first items of a list, or the first keys and items of a dict, are numbers that an array can have."""
+    if type(value) is list:
+        return _core.list_column(value[:count]) is not None
+    parts = (value, value.values()) if type(value) is dict else ()
+    return bool(parts) and all(_core.list_column([*itertools.islice(part, count)]) is not None for part in parts)

@@ -23,6 +23,7 @@ import numpy as np
 from .. import _core
 from ..base.class_lookup import HEAP, is_a, module_of
 from ..base.records import NamedTuple
+from .made_lists import begins_with_numbers
 
 Traced = _core.Traced
 Method = type(_core.Tracer("", options={}).array(np.zeros(1)).sum)  # type: ignore[attr-defined]  # the bound method of a traced value
@@ -563,7 +564,7 @@ def why_not_argument(value: Any, has_columns: bool = True) -> str | None:
         return f"a {cls.__name__}, which is a subclass of ndarray"
     if cls in (list, dict) or is_tuple(cls) or (is_a(value, list) and is_native(cls, *READING)):
         if count_leaves(value, MAX_LEAVES) > MAX_LEAVES:
-            begins_column = has_columns and cls is list and _core.list_column(value[:MAX_LEAVES]) is not None
+            begins_column = has_columns and begins_with_numbers(value, MAX_LEAVES)
             return None if begins_column else f"a container of more than {MAX_LEAVES} leaves"
         if (hooked := key_with_hooks(value)) is not None:
             return f"a dict with keys of class {hooked.__name__}"

@@ -323,7 +323,7 @@ def learn_from(
     account.break_budget = outcome.break_budget
     if job.owner is not None:
         job.is_stale = job.owner.note(outcome.breaks, job.binders_of(made))  # type: ignore[attr-defined]
-    elif (job.is_inexact or is_worth_pieces(outcome.work)) and not any_unbacked(bound):
+    elif (job.is_inexact or is_worth_pieces(outcome.work, outcome.breaks)) and not any_unbacked(bound):
         plan = driver.plan_of(job, compiled)
         if plan is not None and plan.note(outcome.breaks, waits=pays):
             return
@@ -356,13 +356,10 @@ def begin(job: Job, bound: Any, way: Assumptions, allowance: Allowance) -> Stage
     tracer.is_dry = job.is_dry
     tracer.on_run = job.on_run
     symbols = Symbols(tracer, job.profile, way.dynamic, job.breaks_by_itself)
-    stage = Stage(tracer, symbols, job.names, Scope, PlainScope)
+    stage = Stage(tracer, symbols, job.names, Scope, PlainScope, way)
     stage.runs_on = job.device
     stage.device = job.device if options.get("device_arrays") else None
-    stage.captures, stage.regions.may_open = way.regions, way.sized_lists
-    stage.has_list_columns = way.list_columns
-    stage.regions.decided, stage.regions.leaves_loops = way.decided, allowance.account is not None
-    stage.break_budget, stage.leaves_open = way.break_budget, way.leaves_open
+    stage.regions.leaves_loops = allowance.account is not None
     stage.allowance, stage.limit, stage.why_whole = allowance, allowance.left(way.regions), job.why_whole
     stage.effects.why_whole = job.why_whole
     stage.most_nodes = job.option("node_limit")

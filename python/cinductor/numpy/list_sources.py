@@ -177,6 +177,17 @@ def slot_of(slots: Any, entries: Any, key: Any) -> Any:
     return k
 
 
+def empty_slots(size: Any) -> Any:
+    """A table of that many free slots."""
+    return np.full(size, -1)
+
+
+def enter_all(slots: Any, entries: Any) -> None:
+    """Store the places of all entries, whose keys are distinct."""
+    for k in range(len(entries)):
+        slots[slot_of(slots, entries, entries[k][0])] = k
+
+
 def hash_of(key: Any) -> Any:
     """A number from the ints of a tuple."""
     number = 0

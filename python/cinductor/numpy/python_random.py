@@ -2,25 +2,29 @@
 
 The generator is the Mersenne Twister (Matsumoto and Nishimura, ACM TOMACS 8, 1998).
 
-The draws that all others are made of (`random`, `getrandbits`, `randrange`) and `gauss` need no Python at run time
-(pyext/program/python_draw.c). Distributions that call math functions are drawn by Python itself, one library call each,
-so that the state afterwards is Python's. Parameters are numbers of Python; with others the result has another class.
+The draws that all others are made of (`random`, `getrandbits`, `randrange`) are captured from their source
+(`twister`), with the generator's state as arrays. Other distributions are library calls: `gauss` needs no Python at run
+time (pyext/program/python_draw.c), and Python itself draws from the others, so that the state afterwards is Python's.
+The library calls have a copy of the state, so a call that needs one of them makes all draws in this way (assumption
+`inline_draws`). Parameters are numbers of Python; with others the result has another class.
 """
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from ..base.class_lookup import is_a
+from ..base.signals import Replan
+from . import twister
 from .composites import OF_DRAWS
 from .index import INT64
 from .random import FLOAT64, generator_at, number, shuffled
 from .random import PYTHON_DRAWS as PYTHON_DRAWS
-from .surface import Traced, library, refuse
+from .surface import NotCaptured, Traced, library, refuse
 
 MAX_BITS = 62
 DISTRIBUTIONS = {
@@ -43,14 +47,49 @@ def python_draw(handler: Callable[..., Any]) -> Callable[..., Any]:
     return handler
 
 
+class Words:
+    """The state of a generator in a call: the arrays of its words and of the index of the next one. normal: returns the array
+    of the number that gauss keeps, or None.
+    """
+
+    def __init__(self, scope: Any, words: Any, index: Any, normal: Callable[[], Any]) -> None:
+        self.scope, self.arrays, self.normal = scope, (words, index), normal
+
+    def drawn(self, method: str, values: list[Any]) -> Any:
+        """One number, by the method's source."""
+        if method not in twister.SOURCES:
+            self.give_up(method)
+        arrays: tuple[Any, ...] = self.arrays
+        if method in twister.WITH_NORMAL:
+            if (normal := self.normal()) is None:
+                self.give_up(method)
+            arrays = (*arrays, normal)
+        return self.scope.call(twister.SOURCES[method], *arrays, *values)
+
+    def give_up(self, method: str) -> NoReturn:
+        """The method is a library call, which has the state as a whole."""
+        if self.scope.stage.tracer.effects:
+            raise NotCaptured(f"{method} after an effect")
+        raise Replan("inline_draws", f"{method} is a library call")
+
+
 def drawn(t: Any, address: Any, method: str, values: list[Any], dtype: np.dtype, may_fail: bool = False) -> Any:
-    """One number of a method of random.Random."""
+    """One number of a method of random.Random. address: of the generator, or its state."""
+    if type(address) is Words:
+        return address.drawn(method, values)
+    values = [number(t, v, dtype) for v in values]
 
     def call(where: Any, *given: Any) -> Any:
         return getattr(generator_at(where), method)(*(v.item() for v in given[:-1]))
 
     made = library(t, may_fail)(f"draw_python_{method}", "", call, [address, *values], (), dtype)
     return t.as_python(made)
+
+
+def by_library(address: Any, method: str) -> None:
+    """Called before a library call that changes the state."""
+    if type(address) is Words:
+        address.give_up(method)
 
 
 def is_pythons(value: Any) -> bool:
@@ -73,7 +112,7 @@ def below(t: Any, address: Any, n: Any) -> Any:
     """An int in [0, n)."""
     is_known = type(n) is int
     refuse(is_known and not 0 < n < 1 << MAX_BITS, "a range that is empty or very large")
-    made = drawn(t, address, "randrange", [number(t, n, INT64)], INT64, not is_known)
+    made = drawn(t, address, "randrange", [n], INT64, not is_known)
     # The drawn value is within the bounds, which is repeated here for code that uses it as an index.
     return t.as_python(t.apply("minimum", t.apply("maximum", made, 0), n - 1)) if is_known else made
 
@@ -94,7 +133,7 @@ def uniform(t: Any, address: Any, a: Any, b: Any) -> Any:
 def getrandbits(t: Any, address: Any, k: Any) -> Any:
     """random.getrandbits with a constant"""
     refuse(type(k) is not int or not 0 < k <= MAX_BITS, "so many bits")
-    return drawn(t, address, "getrandbits", [number(t, k, INT64)], INT64)
+    return drawn(t, address, "getrandbits", [k], INT64)
 
 
 @python_draw
@@ -126,6 +165,7 @@ def choice(t: Any, address: Any, count: Any) -> Any:
 @python_draw
 def shuffle(t: Any, address: Any, x: Any) -> None:
     """random.shuffle of an array"""
+    by_library(address, "shuffle")
     shuffled(t, address, x, {})
 
 
@@ -134,9 +174,10 @@ def seed(t: Any, address: Any, a: Any) -> None:
     """random.seed with an int"""
     given = whole(a)
     refuse(type(given) is int and abs(given) >= 1 << MAX_BITS, "such a seed")
+    by_library(address, "seed")
 
     def call(where: Any, value: Any, out: Any) -> None:
-        generator_at(where).seed(value.item())
+        generator_at(where).seed(value.item())  # type: ignore[attr-defined]
         out[...] = 0
 
     t.extern("draw_python_seed", "", call, [address, number(t, given, INT64)], (), INT64)
@@ -151,7 +192,7 @@ def distribution(name: str, defaults: tuple[Any, ...]) -> None:
         has_range = not any(type(v) is Traced for v in given[:2]) and given[:1] != given[1:2]
         refuse(name == "triangular" and not has_range, "such parameters")
         may_fail = name != "gauss"
-        return drawn(t, address, name, [number(t, v, FLOAT64) for v in given], FLOAT64, may_fail)
+        return drawn(t, address, name, given, FLOAT64, may_fail)
 
     PYTHON_DRAWS[name] = handler
 

@@ -82,7 +82,7 @@ REASONS = tuple(
         ),
         (
             "containers",
-            r"a dict or set is looked at|a set is iterated|a set of which data decide|keys of several types",
+            r"a dict or set (is looked at|grows)|a set (is iterated|of which data decide|that is an argument)|data decide which key|keys of several types",
             "return the dict or set, or use it in one place after the loop; begin with an empty set, and with keys that are ints",
         ),
         (
@@ -94,6 +94,11 @@ REASONS = tuple(
             "globals",
             r"(sets|deletes) the global|(sets|deletes) \S+ of an enclosing",
             "pass it in and return it",
+        ),
+        (
+            "objects",
+            r"an operator of class (Tensor|Parameter)\b",
+            'torch.compile(fn, backend="cinductor") compiles operators of tensors; np.asarray(t) is an array of the same memory',
         ),
         (
             "objects",
@@ -119,7 +124,7 @@ REASONS = tuple(
         ),
         (
             "loops",
-            r"runs in Python, one iteration|the items of this \S+ cannot be indexed|iterates over \S+ items|it (carries more|does no array work)|the state carried|the (loop|body|condition)\b|"
+            r"runs in Python, one iteration|Python runs a loop|the items of this \S+ cannot be indexed|iterates over \S+ items|it (carries more|does no array work)|the state carried|the (loop|body|condition)\b|"
             r"a (branch|loop) |an iteration makes|.*changes its (type|shape)|.* is (bound|used after the loop|written to and|changed by a function|another view)|"
             r"values are of another type|arrays change places|an array has changed that|an (iterator|exception leaves|operand of a condition|array that is carried)|"
             r"the size of|the array |an array is made|a result is of another type",

@@ -25,7 +25,7 @@ from ...numpy.random import GLOBAL, LEGACY, Draw, is_global_state, is_python_gen
 from ...numpy.surface import NotCaptured, folds
 from .. import identity
 from ..containers import ROWS, UNKNOWN, MethodEffect, methods_of, only_reads
-from ..control.mappings import is_open_key, want_mapping
+from ..control.mappings import guard_empty, is_open_key, want_given, want_mapping
 from ..iterators import ATOMS, Called
 from ..objects import (
     BOUND,
@@ -308,6 +308,7 @@ def call_method(
     if args and is_open_key(scope, owner, args[0]) and name in ("get", "setdefault", "add", "__contains__"):
         want_mapping(scope, owner, args[0], *(args[1:] if name == "setdefault" else ()))
         if not owner and name == "get" and len(args) == 2:
+            guard_empty(scope, owner)
             return args[1]
     if type(owner) in ROWS and ROWS[type(owner)].is_memory and contains_traced((*args, *kwargs.values())):
         scope.stage.sources.note_opaque(owner)
@@ -341,6 +342,8 @@ def call_container(
         return getattr(inside, name)(*(scope.use(a) for a in args), **kwargs)
     if type(owner) is list and (name, len(args)) == ("append", 1) and not kwargs and record_append(scope, owner, args[0]):
         return None
+    if stage.tracer.in_region:
+        want_given(scope, owner)
     loses = method.kept == UNKNOWN.kept
     (stage.change if loses else stage.effects.change)(owner, f"changes a {type(owner).__name__} that outlives the call ({name})")
     if method.compares or method.iterates:

@@ -30,6 +30,7 @@ from ..deaths import handles, sees_deaths
 from ..objects import (
     BOUND,
     FREE_TYPES,
+    MISSING,
     Traced,
     attribute,
     contains_traced,
@@ -38,6 +39,7 @@ from ..objects import (
 )
 from ..syntax.rewrite import NotRewritable, rewrite
 from ..syntax.stage_calls import OURS, STAGE
+from . import exporters
 
 if TYPE_CHECKING:
     from ..kinds import Hooks
@@ -71,6 +73,8 @@ def call_unknown(
     opaque = call_of(f, args, kwargs)
     if opaque is not None and (made := make(scope, opaque)) is not None:
         return made
+    if (array := exporters.converted(scope, f, args, kwargs)) is not MISSING:
+        return array
     module = attribute(f, "__module__")
     if is_a(module, str) and module.partition(".")[0] in DEBUGGERS:
         stage.effects.abandon(f"calls {name_of(f)}")  # it must stop in the user's own frame
@@ -305,10 +309,8 @@ FOLLOWED_STANDARD = frozenset(
     ("dataclasses", name) for name in ("replace", "_replace", "fields", "_is_dataclass_instance")
 )
 # Modules of cinductor with functions that are captured like user code.
-CAPTURED = ("cinductor.distributed.collectives", "cinductor.extensions.control", "cinductor.numpy.composites", "cinductor.numpy.list_sources")
+CAPTURED = ("cinductor.distributed.collectives", "cinductor.extensions.control", "cinductor.numpy.composites", "cinductor.numpy.list_sources", "cinductor.numpy.twister")
 FOLLOWED: set[Any] = set()  # functions of NumPy that are captured from their source
-# Libraries whose functions mostly end in C: one break for each, not one for each step before.
-CALLED_WHOLE = frozenset({"scipy", "pandas", "sklearn", "matplotlib", "networkx", "sympy"})
 MAX_DEPTH = 60
 STDLIB = os.path.dirname(os.__file__) + os.sep
 
@@ -378,7 +380,7 @@ def why_not_followed(f: types.FunctionType, scope: Hooks) -> str | None:
         return "is cinductor's own"
     if (module, f.__name__) in FOLLOWED_STANDARD or f.__name__ in ("_replace", "_asdict", "_make"):
         return None
-    if module.partition(".")[0] in CALLED_WHOLE:
+    if module.partition(".")[0] in exporters.CALLED_WHOLE:
         return "is called as it is"
     if file.startswith("<frozen") or (file.startswith(STDLIB) and "site-packages" not in file):
         return "is in the standard library"

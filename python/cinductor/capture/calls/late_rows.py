@@ -15,7 +15,7 @@ import sys
 import numpy as np
 
 from ...base.class_lookup import is_a, offered
-from ...numpy import composites
+from ...numpy import composites, twister
 from ..objects import MAPPINGS
 from . import numbers
 from .calls import LATE, understood_by
@@ -24,7 +24,7 @@ from .numpy_calls import NUMBER_METHODS
 understood_by("iterables", range, np.ndindex, np.ndenumerate, enumerate, iter, reversed, zip, map, filter, next)
 understood_by("iterables", *(f for f in offered(itertools) if is_a(f, type)))
 understood_by("values", hash, repr, ascii, format, str, copy.copy, copy.deepcopy)
-understood_by("numbers", operator.is_, operator.is_not, float, int, bool, complex, round, pow, sum)
+understood_by("numbers", twister.log, twister.cos, twister.sin, operator.is_, operator.is_not, float, int, bool, complex, round, pow, sum)
 understood_by("numbers", *(f for module in (math, cmath) for f in offered(module) if callable(f)))
 understood_by("consumers", list, tuple, set, frozenset, *MAPPINGS, sorted, min, max, any, all, functools.reduce, array.array, bytearray)
 understood_by("consumers", collections.deque, collections.defaultdict, collections.Counter, composites.array_or_list, *composites.IN_ORDER)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...base.class_lookup import is_a, offered
+from ...numpy import twister
 from ...numpy.surface import careful
 from ..kinds import is_tagged
 from ..objects import CONTAINER_TYPES, FREE_TYPES, VIEWS_OF_DICTS, Traced
@@ -73,6 +74,13 @@ def _log(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     if len(args) == 2 and is_traced(*args) and not kwargs:
         return _math(scope, f, args[:1], {}) / _math(scope, f, args[1:], {})
     return _math(scope, f, args, kwargs)
+
+
+@understands(twister.log, twister.cos, twister.sin)
+def _of_the_library(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
+    """The C library's function, whatever the option numerics is."""
+    tracer = scope.stage.tracer
+    return tracer.as_python(tracer.apply(f"scalar_{f.__name__}", *args))
 
 
 @understands(math.degrees, math.radians)

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import functools
 import types
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ... import _core
 from ...base.class_lookup import is_a
+from ...base.signals import Replan
 from ...base.user_frame import call_in_place
-from ...numpy import composites, surface
+from ...numpy import composites, surface, twister
 from ...numpy.index import flat as raveled
 from ...numpy.index import ufunc_at
-from ...numpy.python_random import PYTHON_DRAWS
+from ...numpy.python_random import PYTHON_DRAWS, Words
 from ...numpy.random import (
     DRAWS,
     GLOBAL,
@@ -31,8 +34,10 @@ from ..objects import FREE_TYPES, Traced, contains_traced, foreign_in
 from .functions import call_function, call_unknown, call_with_foreign, name_of
 
 if TYPE_CHECKING:
+    from ..call_state import Stage
     from ..kinds import Hooks
 
+MAX_OUTSIDE = 16  # draws outside of loops that are captured from their source
 MAX_DRAWN = 1024  # items of `random.sample` and `random.choices`
 NUMBER_METHODS: dict[str, Any] = {}  # methods that Python's numbers have and arrays lack
 ufunc = np.ufunc
@@ -273,9 +278,11 @@ def call_draw(scope: Hooks, f: Draw, args: tuple[Any, ...], kwargs: dict[str, An
     writes = f.name in WRITING_DRAWS and type(target) is Traced
     if writes and stage.effects.before_write(target):
         return call_unknown(scope, method, args, kwargs)
-    if id(f.generator) not in stage.effects.draws:
-        stage.effects.draws[id(f.generator)] = (f.generator, state_of(f.generator))
-    address = stage.tracer.scalar(id(f.generator), stage.sources.source("address", source))
+    address = words_of(scope, f.generator, source)
+    if address is None:
+        if id(f.generator) not in stage.effects.draws:
+            stage.effects.draws[id(f.generator)] = (f.generator, state_of(f.generator))
+        address = stage.tracer.scalar(id(f.generator), stage.sources.source("address", source))
     try:
         if f.name == "choice" and is_python_generator(f.generator):
             return scope.item(args[0], PYTHON_DRAWS[f.name](stage.tracer, address, scope.call(len, *args)))
@@ -283,6 +290,50 @@ def call_draw(scope: Hooks, f: Draw, args: tuple[Any, ...], kwargs: dict[str, An
     except (surface.NotCaptured, TypeError, ValueError, OverflowError) as error:
         why = f"calls {name_of(method)}: {error}"
     return call_unknown(scope, method, args, kwargs, why)  # whose exceptions have no context
+
+
+def words_of(scope: Hooks, generator: Any, source: int) -> Words | None:
+    """The state of a generator of Python as arrays of the call, over its memory; None if draws are library calls. One kind of
+    draws does not see what the other one has changed until there is an effect.
+    """
+    stage = scope.stage
+    if not stage.inlines_draws or not is_python_generator(generator) or not stage.tracer.may_check():
+        return None
+    if source not in stage.twisters:
+        if not stage.tracer.in_region and stage.has_draws_apart:
+            return None
+        try:
+            memory = _core.twister_memory(generator)
+        except ValueError:
+            stage.inlines_draws = False
+            return None
+        if id(generator) in stage.effects.draws:
+            raise Replan("draws_apart", "a loop or branch draws, after a draw outside of it")
+        made = stage.sources.note_made(memory, _core.twister_memory, source)
+        stage.lift_guarded(memory, made)
+        stage.twisters[source] = [stage.lift_guarded(part, stage.sources.source("item", made, k)) for k, part in enumerate(memory)]
+    elif not stage.tracer.in_region:
+        stage.draws_outside += 1
+        if stage.draws_outside > MAX_OUTSIDE:
+            raise Replan("inline_draws", "Python runs a loop that draws")
+    words, index = stage.twisters[source]
+    return Words(scope, words, index, functools.partial(normal_of, stage, generator, source))
+
+
+def normal_of(stage: Stage, generator: Any, source: int) -> Any:
+    """The array with the number that a generator keeps, which is stored in it when the call returns or at an effect; None if
+    there has been an effect, or it is no float.
+    """
+    if id(generator) not in stage.effects.normals:
+        try:
+            made = None if stage.tracer.effects else twister.normal_of(generator)
+        except ValueError:
+            made = None
+        if made is None:
+            return None
+        array = stage.lift_guarded(made, stage.sources.note_made(made, twister.normal_of, source))
+        stage.effects.normals[id(generator)] = (generator, array, array.version)
+    return stage.effects.normals[id(generator)][1]
 
 
 def call_of_draws(scope: Hooks, f: Draw, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

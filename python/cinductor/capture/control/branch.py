@@ -346,12 +346,17 @@ class Condition(Region):
         The list's contents are the same then, so no change of a container is seen.
         """
         self.check_names()
-        if self.level.snapshot.graph.written():
-            self.fail("an operand of a condition writes to an array")
+        self.check_written(self.level.snapshot.graph.written())
         before, now = self.level.snapshot.tables["lists"], self.state.lists
         other = [lists.container for key, lists in (*before.items(), *now.items()) if before.get(key) is not now.get(key)]
         if other and self.reached(other):
             self.fail("an operand of a condition changes a list")
+
+    def check_written(self, written: list[Any]) -> None:
+        """Refuse writes to memory, to which there may be references on Python's stack."""
+        if written:
+            self.scope.stage.give_up_draws(written, "an operand of a condition draws")
+            self.fail("an operand of a condition writes to an array")
 
     def end_arm(self, block: _core.Block, value: object) -> End:
         """The operand's value; everything else is restored."""
@@ -377,6 +382,11 @@ class Operand(Condition):
 
     def __bool__(self) -> bool:
         return self.is_and
+
+    def check_written(self, written: list[Any]) -> None:
+        """An operand may draw: only draws refer to the state of a generator."""
+        if not all(map(self.scope.stage.is_state, written)):
+            super().check_written(written)
 
     def join(self, other: object) -> Any:
         """The value, given b's."""

@@ -238,7 +238,8 @@ class Carried(LoopState):
             condition = goes_on if condition is None else apply("logical_and", condition, goes_on)
         if condition is None:
             condition = self.tracer.lift(True)
-        if any(h.storage not in self.written for h in self.snapshot.graph.written()):
+        if other := [h for h in self.snapshot.graph.written() if h.storage not in self.written]:
+            self.loop.scope.stage.give_up_draws(other, "the condition of a loop draws")
             self.loop.fail("the condition writes to an array")
         if test is not None:
             self.check_condition()

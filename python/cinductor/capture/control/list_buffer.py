@@ -109,13 +109,13 @@ class ListBuffer(Columns):
 
     def __init__(
         self, scope: Hooks, container: object, like: object, columns: Iterable[Column], count: Size,
-        room: Size | None = None, region: Region | None = None,
+        room: Size | None = None, region: Region | ListBuffer | None = None,
     ) -> None:  # fmt: skip
         self.scope, self.state, self.tracer = scope, scope.stage.state, scope.stage.tracer
         self.container, self.like, self.columns = container, like, list(columns)
         self.cells, self.room = self.state.note_definition([count, *self.first_cells]), count if room is None else room
         self.reached_by = container  # what the user's code has
-        self.region: Region | None = region
+        self.region = region
         self.around = tuple(self.state.active)  # an iteration of these makes its own
         self.spare = 0 if region is None else SPARE
         self.state.grow(container, self)
@@ -524,7 +524,7 @@ def make(container: list[Any], like: object, room: Size, region: Region) -> None
     cls(region.scope, container, like, empty_columns(region.scope, like, room), 0, room, region).fill(container)
 
 
-def remake(reached_by: object, buffer: ListBuffer, like: object, more: Size, region: Region | None) -> ListBuffer:
+def remake(reached_by: object, buffer: ListBuffer, like: object, more: Size, region: Region | ListBuffer | None) -> ListBuffer:
     """Make columns for numbers of more classes, or for more items, of a list that is stored as columns."""
     scope, room = buffer.scope, buffer.room if type(more) is int and more == 0 else buffer.room + (more + SPARE)
     columns = empty_columns(scope, like, room)

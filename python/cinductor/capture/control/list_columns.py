@@ -23,8 +23,8 @@ from ...base.signals import Abandon, Replan
 from ..kinds import kind_of
 from ..made_lists import listed
 from ..objects import Traced, is_ours, why_not_argument
-from .columns import Column
-from .list_buffer import ListBuffer
+from .columns import SEVERAL_TYPES, Column, empty_columns, is_alike
+from .list_buffer import SPARE, ListBuffer, room_of
 
 if TYPE_CHECKING:
     from ..kinds import Hooks, Size
@@ -37,7 +37,9 @@ EXAMPLES = {"?": False, "l": 0, "d": 0.0}  # an item, by the dtype of the column
 
 
 class Assumed(ListBuffer):
-    """A list that is columns as long as the assumption holds."""
+    """A list that is columns as long as the assumption holds. source: what reaches it, -1 if the call has made it."""
+
+    source = -1
 
     def before_effect(self, reason: str) -> None:
         if not self.tracer.in_region:
@@ -48,6 +50,11 @@ class Assumed(ListBuffer):
 
     def becomes_list(self) -> bool:
         return False
+
+    @property
+    def contents(self) -> Any:
+        """The array or call whose contents are stored in the container when the call returns."""
+        return None
 
     def append(self, item: object) -> None:
         self.fail("a list that is an argument, or in a list, grows")
@@ -61,7 +68,7 @@ class Assumed(ListBuffer):
 
 
 class Outer(Assumed):
-    """A list with one column; source: what reaches it, -1 if the call has made it."""
+    """A list with one column."""
 
     has_lists = False
 
@@ -79,6 +86,61 @@ class Outer(Assumed):
     def is_changed(self) -> bool:
         """True if the call has stored an item."""
         return bool(self.rows.version != self.entered)
+
+    @property
+    def contents(self) -> Any:
+        """The array that is stored in the list when the call returns."""
+        return self.rows
+
+
+class Growing(Outer):
+    """A list of numbers among the arguments, to which the call may append, and from which it may take the last item. Columns
+    with more capacity are made when that first happens, before the outermost loop or branch.
+    """
+
+    def append(self, item: object) -> None:
+        if (grown := self.with_room()) is not None:
+            grown.append(item)
+        elif is_alike(item, self.like):
+            ListBuffer.append(self, item)
+        else:
+            self.fail(SEVERAL_TYPES)
+
+    def pop(self) -> Any:
+        grown = self.with_room()
+        return ListBuffer.pop(self) if grown is None else grown.pop()
+
+    def with_room(self) -> Growing | None:
+        """The list with more capacity, which is made once; None if this is it."""
+        if self.region is not None:
+            return None
+        active = self.state.active
+        if active and active[-1].reached([self.container]):
+            active[-1].want(self.container, with_room, self, room_of(active[-1].owners(self.container)))
+        with_room(self.container, self, SPARE, self)
+        return self.state.lists[id(self.container)]
+
+    def want_capacity(self) -> None:
+        active = self.state.active
+        active[-1].want(self.container, with_room, self, room_of(active[-1].owners(self.container)))
+
+    @property
+    def is_changed(self) -> bool:
+        return self.region is not None or super().is_changed
+
+    @property
+    def contents(self) -> Any:
+        return self.rows if self.region is None else self.copied()[0].rows
+
+
+def with_room(container: list[Any], given: Growing, room: Size, region: Region | ListBuffer) -> None:
+    """Make columns with more capacity for a list among the arguments. region: the construct before which they are made."""
+    made = object.__new__(Growing)
+    columns = empty_columns(given.scope, given.like, given.size() + (room + SPARE))
+    for column, old in zip(columns, given.copied(), strict=True):
+        column.assign(given.scope, slice(0, given.size()), old)
+    ListBuffer.__init__(made, given.scope, container, given.like, columns, given.length, given.size() + (room + SPARE), region)
+    made.source = given.source
 
 
 class Table(Outer):
@@ -224,11 +286,11 @@ def enter(scope: Hooks, value: list[Any], source: int) -> None:
         return
     if (made := _core.list_column(value)) is None and (why := why_not_argument(value, False)) is not None:
         raise Abandon(f"an argument is {why}")
-    if made is None or size_of(made) <= FEW:
+    if made is None or (size_of(made) <= FEW and stage.has_small_containers):
         return
     rows = arrays_in(scope, made, stage.sources.note_made(made, _core.list_column, source))
     if type(rows) is not tuple:
-        (Outer if rows.ndim == 1 else Table)(scope, value, source, rows)
+        (Growing if rows.ndim == 1 else Table)(scope, value, source, rows)
     elif len(rows) == 1:
         Tuples(scope, value, source, rows[0])
     else:
@@ -254,14 +316,15 @@ def changed(state: State, others: list[Any]) -> list[tuple[Any, Any]]:
     """The lists of the caller's, which are ordinary ones from now on, that the call has changed, with their columns.
     others: changed lists of the caller's that are no columns.
     """
-    given = [grown for grown in state.lists.values() if is_a(grown, Outer | Tuples | Ragged) and grown.source >= 0]
+    given: list[Any] = [grown for grown in state.lists.values() if is_a(grown, Assumed) and grown.source >= 0]
     found = [grown for grown in given if grown.is_changed]
     tables = [grown for grown in given if grown.has_lists]
     if found or others:
         keep_apart(state, tables)
+    contents = [grown.contents for grown in found]
     for grown in given:
         grown.drop()
-    return [(grown.container, grown.rows) for grown in found]
+    return [(grown.container, now) for grown, now in zip(found, contents, strict=True)]
 
 
 def keep_apart(state: State, tables: list[Any]) -> None:

@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ... import _core
 from ...base.class_lookup import is_a
+from ...base.signals import Replan
 from ...numpy import list_sources
 from ..iterators import Items
-from ..kinds import have_same_structure, is_int, kind_of, leaves
+from ..kinds import have_same_structure, is_int, kind_of, leaves, rebuilt
 from ..made_lists import entries_of, mapping_of
 from ..objects import MISSING, Traced
 from .columns import empty_columns, like_of
@@ -38,6 +40,9 @@ SOURCES: dict[str, Callable[..., Any]] = {
     "add": list_sources.add_key,
     "__contains__": list_sources.has_key,
 }
+
+
+READING = (list_sources.has_key, list_sources.item_of, list_sources.item_or, list_sources.item_or_made)
 
 
 class Mapping(Assumed):
@@ -66,6 +71,8 @@ class Mapping(Assumed):
 
     def run(self, source: Callable[..., Any], *given: object) -> Any:
         """A function of `list_sources` on this mapping."""
+        if given and source in READING:
+            given = (as_key(self.tracer, given[0], self.buffer.like[0]), *given[1:])
         if given and not is_key_like(given[0], self.buffer.like[0]):
             self.fail("keys of several types are in a dict or set")
         return self.scope.call(source, self.slots, self.entries, *given)
@@ -90,15 +97,16 @@ class Mapping(Assumed):
 
     def items_of_view(self, name: str) -> Items:
         """The items of a view of a dict, for a loop. Python raises if the dict grows meanwhile."""
-        buffer, length = self.buffer, self.length
+        length = self.length
         self.has_views = True
 
         def item(number: Size) -> Any:
-            if self.length is not length:
+            now = self.state.lists.get(id(self.container))  # which may have got more room
+            if not is_a(now, Mapping) or now.length is not length:
                 self.fail("a dict that is iterated grows")
-            return VIEWS[name](buffer.read(number))
+            return VIEWS[name](now.buffer.read(number))
 
-        return Items(buffer.size(), item, lambda c, f=iter: f(getattr(c.of(self.container), name)()))
+        return Items(self.buffer.size(), item, lambda c, f=iter: f(getattr(c.of(self.container), name)()))
 
     def contains(self, scope: Hooks, value: object) -> Any:
         return self.run(list_sources.has_key, value)
@@ -161,6 +169,23 @@ def is_key_like(key: object, like: object) -> bool:
     return same and [kind_of(leaf) for leaf in leaves(key)] == [kind_of(leaf) for leaf in leaves(like)]
 
 
+def as_key(tracer: _core.Tracer, key: object, like: object) -> Any:
+    """A key that is only looked for, with Python's ints in place of NumPy's if the keys have Python's: they are equal, and have
+    equal hashes.
+    """
+    if not have_same_structure(key, like):
+        return key
+    pairs = zip(leaves(key), leaves(like), strict=True)
+    return rebuilt(key, iter([as_int(tracer, leaf) if is_int(other) else leaf for leaf, other in pairs]))
+
+
+def as_int(tracer: _core.Tracer, leaf: object) -> Any:
+    """Python's int for a traced int of NumPy; other values are returned."""
+    if type(leaf) is Traced and leaf.kind == "scalar" and leaf.dtype.kind == "i" and leaf.strong is None:
+        return tracer.as_python(tracer.cast(leaf, np.int64))
+    return leaf
+
+
 def is_open_key(scope: Hooks, value: object, key: object) -> bool:
     """True if data decide which key of a dict or set of the call's is meant."""
     if type(value) not in CLASSES or not scope.stage.may_assume_columns or not scope.stage.tracer.in_region:
@@ -178,14 +203,31 @@ def want_mapping(scope: Hooks, value: DictOrSet, key: object, *item: object) -> 
     is stored. Returns if the value of an item is not known yet, because there is none.
     """
     stage = scope.stage
+    want_given(scope, value)
     if id(value) in stage.sources.known or (is_a(value, dict) and not item and not value):
         return
+    if value and not item:
+        key = as_key(stage.tracer, key, next(iter(value)))
     items = [*item, *value.values()] if is_a(value, dict) else []
     like = like_of(stage.tracer.paced(items)) if items else ()
     if like is None or not all(is_key_like(known, key) for known in value):
         return
     region = stage.state.active[-1]
     region.want(value, make_mapping, (key, like) if items else (key,), room_of(region.owners(value)))
+
+
+def want_given(scope: Hooks, value: object) -> None:
+    """Capture the call again with the small containers among its arguments as columns, if the container may be one of them."""
+    stage = scope.stage
+    is_known = stage.may_assume_columns and stage.has_small_containers and is_a(value, list | dict | set) and bool(value)
+    if is_known and (source := stage.sources.source_of(value)) is not None and source >= 0 and stage.sources.rows[source][0] == "arg":
+        raise Replan("small_containers", "data decide which key of a container among the arguments is meant, or how it grows")
+
+
+def guard_empty(scope: Hooks, value: object) -> None:
+    """Guard that a container that the call has not made is empty."""
+    if (source := scope.stage.sources.source_of(value)) is not None and source >= 0:
+        scope.stage.sources.guard_length(value, source)
 
 
 def make_mapping(value: DictOrSet, like: tuple[Any, ...], room: Size, region: Region) -> None:
@@ -217,6 +259,7 @@ def item_or_default(scope: Hooks, value: dict[Any, Any], key: object, missing: t
         default = scope.call(make)  # a sample of the items: what it did is undone, unless the dict is empty
         want_mapping(scope, value, key, *([default] if is_stored else []))
         if not value and not is_stored:
+            guard_empty(scope, value)
             return default
     if key in value:
         return stage.lift_array(value[key])

@@ -13,6 +13,7 @@ from ...base.class_lookup import is_a
 from .. import identity, special_methods
 from ..containers import ROWS, are_one, keys_of_view, places_of
 from ..control import list_columns
+from ..control.mappings import want_given
 from ..iterators import (
     Items,
     PythonIterator,
@@ -77,6 +78,7 @@ class Iteration(Hooks):
             return self._iter_array(value)
         if cls in identity.SETS:
             identity.note_order(stage.sources, (value,))
+            want_given(self, value)
         if cls is Range:
             return iter(value)
         value = value.items if cls is TracedBytes else stage.escapes.now(value)

@@ -1,0 +1,199 @@
+"""Dicts and sets among the arguments, of which captured code alone looks at the items while the call runs.
+
+Keys are ints, or tuples of ints, and the items of a dict numbers, or tuples of numbers. Each call makes arrays of them, in
+the order in which Python iterates over that object, and the program makes a hash table of the keys (`mappings`). When the
+call returns, changed and new items are stored in the object. A set may be iterated while it has not changed. Any other
+use, and any effect, gives up the assumption `list_columns`; then the object is captured as a container.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ... import _core
+from ...numpy import list_sources
+from ..deferred import DeferredObject
+from ..iterators import Items
+from ..kinds import is_same, rebuilt
+from ..made_lists import entries_of
+from .columns import Column, empty_columns
+from .list_buffer import SPARE, ListBuffer, room_of
+from .list_columns import EXAMPLES, arrays_in, size_of
+from .mappings import DictOrSet, Mapping
+
+if TYPE_CHECKING:
+    from ..kinds import Hooks, Size
+    from .region import Region
+
+    Arrays = Any  # an array of numbers, or a tuple of a tuple of arrays
+
+GIVEN = (dict, set)
+
+
+def columns_in(value: object) -> tuple[Any, ...] | None:
+    """The arrays of the keys of a dict or set, and of the items of a dict; None if they are not of one class."""
+    if type(value) is dict:
+        parts = [[*value], [*value.values()]]
+    elif type(value) is set:
+        parts = [[*value]]
+    else:
+        return None
+    found = [_core.list_column(part) for part in parts]
+    return tuple(found) if all(is_line(made, k == 0) for k, made in enumerate(found)) else None
+
+
+def is_line(made: Arrays | None, is_key: bool) -> bool:
+    """True for the array of a list of numbers, or those of a list of tuples of numbers; keys are ints."""
+    if type(made) is tuple:
+        return len(made) == 1 and all(is_line(part, is_key) for part in made[0])
+    return made is not None and made.ndim == 1 and (not is_key or made.dtype.char == "l")
+
+
+class GivenMapping(Mapping):
+    """A dict or set among the arguments."""
+
+    has_lists = False
+    container: Any
+
+    def __init__(self, scope: Hooks, container: DictOrSet, source: int, entries: list[Any], slots: object, entered: tuple[Any, ...] | None = None) -> None:
+        super().__init__(scope, container, entries, slots)
+        self.source, self.has_own_order = source, True
+        self.entered = self.versions() if entered is None else entered
+
+    def versions(self) -> tuple[Any, ...]:
+        """The number of entries, and the versions of the columns: a stored item or key changes one of them."""
+        return (self.length, *(column.rows.version for column in self.buffer.columns))
+
+    @property
+    def is_changed(self) -> bool:
+        """True if the call has stored an item or a key."""
+        return not all(map(is_same, self.versions(), self.entered))
+
+    def run(self, source: Callable[..., Any], *given: object) -> Any:
+        """A function of `list_sources`; the table is made when one is first needed, before the outermost loop or branch."""
+        active, value = self.state.active, self.container
+        has_room = bool(active) or source not in STORING or self.buffer.spare > 0
+        if self.slots is not None and has_room:
+            return super().run(source, *given)
+        if not active:
+            if has_room:
+                with_table(value, self, None)
+            else:
+                with_room(value, self, SPARE, self.buffer)
+            return self.state.lists[id(value)].run(source, *given)
+        if not any(region.reached([value]) for region in active):
+            self.fail("an item of a dict or set is read where no construct knows it")
+        return active[-1].want(value, with_table, self)
+
+    @property
+    def items_now(self) -> Items | None:  # type: ignore[override]
+        if type(self.container) is set and self.is_changed:
+            self.fail("a set that is an argument has changed and is iterated")
+        return self.items_of_view("keys")
+
+    def materialise(self, why: str = "") -> None:
+        """Raises: the call is captured again, with the dict or set as a container."""
+        self.fail(why or "a dict or set that is an argument is looked at as a whole")
+
+    @property
+    def contents(self) -> DeferredObject:
+        _, _, *given = self.parts()
+        return DeferredObject((entries_in, *given))
+
+
+class Entries(ListBuffer):
+    """The entries of a dict or set among the arguments. A key that is new makes columns with room before the loop."""
+
+    def append(self, item: object) -> None:
+        active, value = self.state.active, self.reached_by
+        in_loop = any(region.is_loop and region not in self.around for region in active)
+        if self.region is not None and (self.region in active or (self.spare > 0 and not in_loop)):
+            super().append(item)
+            return
+        mapping = self.state.lists[id(value)]
+        if not any(region.reached([value]) for region in active):
+            mapping.fail("a dict or set grows where no loop knows it")
+        active[-1].want(value, with_room, mapping, room_of(active[-1].owners(value)))
+
+
+STORING = (list_sources.store_item, list_sources.default_item, list_sources.item_or_stored, list_sources.add_key)
+
+
+def enter(scope: Hooks, value: DictOrSet, source: int) -> None:
+    """Read an argument as columns, if it is a dict or set of numbers."""
+    stage = scope.stage
+    if type(value) not in GIVEN or not stage.may_assume_columns or id(value) in stage.state.lists:
+        return
+    if (made := columns_in(value)) is None or size_of(made) == 0:
+        return
+    parts = arrays_in(stage, made, stage.sources.note_made(made, columns_in, source))
+    like = tuple(map(like_in, parts))
+    columns = [Column(EXAMPLES[array.dtype.char], array) for part in parts for array in arrays_of(part)]
+    entries: list[Any] = stage.state.note_definition([])
+    buffer = Entries(scope, entries, like, columns, columns[0].rows.shape[0])
+    buffer.reached_by = value
+    GivenMapping(scope, value, source, entries, None)
+
+
+def arrays_of(part: Arrays) -> tuple[Any, ...]:
+    """The arrays of keys or items."""
+    return part[0] if type(part) is tuple else (part,)
+
+
+def like_in(part: Arrays) -> Any:
+    """A key or an item like those of the arrays."""
+    made = tuple(EXAMPLES[array.dtype.char] for array in arrays_of(part))
+    return made if type(part) is tuple else made[0]
+
+
+def slots_for(scope: Hooks, entries: list[Any], room: Size) -> Any:
+    """The hash table of the entries."""
+    slots = scope.call(list_sources.empty_slots, room * 2 + 1)
+    scope.call(list_sources.enter_all, slots, entries)
+    return slots
+
+
+def with_table(value: DictOrSet, given: GivenMapping, region: Region | None) -> None:
+    """Make the hash table."""
+    slots = slots_for(given.scope, given.entries, given.buffer.room)
+    GivenMapping(given.scope, value, given.source, given.entries, slots, given.entered)
+
+
+def with_room(value: DictOrSet, given: GivenMapping, room: Size, region: Region | ListBuffer) -> None:
+    """Make columns and a table with more capacity. region: the construct before which they are made."""
+    scope, old = given.scope, given.buffer
+    total = old.size() + (room + SPARE)
+    columns = empty_columns(scope, rebuilt(old.like, iter([column.like for column in old.columns])), total)
+    for column, part in zip(columns, old.copied(), strict=True):
+        column.assign(scope, slice(0, old.size()), part)
+    entries: list[Any] = scope.stage.state.note_definition([])
+    buffer = Entries(scope, entries, old.like, columns, old.length, total, region)
+    buffer.reached_by = value
+    GivenMapping(scope, value, given.source, entries, slots_for(scope, entries, total), given.entered)
+
+
+def entries_in(*given: object) -> list[Any]:
+    """The entries of a dict or set in columns, as `store_entries` gets them."""
+    return [*given]
+
+
+def store_entries(value: DictOrSet, counts: tuple[int, ...], names: tuple[str, ...], *arrays: np.ndarray) -> None:
+    """Store the items that differ in a dict, or the new keys in a set. counts, names: as for `entries_of`."""
+    before, places = len(value), np.arange(len(value), len(arrays[0]))
+    if type(value) is dict:
+        known = columns_in(value)
+        assert known is not None
+        pairs = zip(arrays_of(known[1]), arrays[max(counts[0], 1) :], strict=True)
+        differ = [as_bits(old) != as_bits(new[:before]) for old, new in pairs]
+        places = np.append(np.flatnonzero(np.logical_or.reduce(differ)), places)
+        value.update(entries_of(counts, names, *(array[places] for array in arrays)))
+    elif type(value) is set:
+        value.update(key for (key,) in entries_of(counts, names, *(array[places] for array in arrays)))
+
+
+def as_bits(array: np.ndarray) -> np.ndarray:
+    """The bits of numbers, of which NaNs and zeros of one sign are equal."""
+    return array.view(np.int64) if array.dtype == np.float64 else array
