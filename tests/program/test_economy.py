@@ -985,6 +985,25 @@ def test_the_next_process_knows_what_pays(tmp_path, more):
         assert (process, done.returncode, done.stderr) == (process, 0, "")
 
 
+def ends_early(x, n):
+    y = x * 2
+    print(end="")
+    for k in range(n):
+        y = y + k
+        if k == 3:
+            break
+    return y.sum()
+
+
+def test_a_bound_is_no_reason_for_another_capture_where_calls_are_short(queue, monkeypatch):
+    monkeypatch.setattr(economy.Economy, "processor_clock", staticmethod(lambda: 0.0))
+    compiled = cinductor.compile(ends_early, mode="lazy")
+    for dtype in ("f8", "f4", "i8", "i4"):
+        compiled(X.astype(dtype), 10**8)
+    job, _ = of(compiled)
+    assert job.captures == 1 and job.economy.failures == 1
+
+
 # --- pieces ---------------------------------------------------------------------------------------
 
 

@@ -39,6 +39,7 @@ BACKOFF = 4  # the price of captures is multiplied by it after each that was not
 RENT = 0.5  # of a build's price, that NumPy has taken before the build is queued
 COPIED = 0.5  # of NumPy's time: what a call on kernels of stencils is expected to lose. Reversed transposes lose more, sums of long rows too
 BIAS = 1.36  # estimates of NumPy's time err high: too low ones cost a long call, too high ones one build
+LIKE = 4  # a call takes at most so many times the part of its bound that the function's other calls have taken
 CAP, SHORT = 2, 20e-6  # NumPy takes at most so many times what the bytecode says, and seconds more: those of functions in C
 WISHES = 4  # kinds of a function that "auto" captures at once
 PURSE, SHARE = 0.05, 0.1  # seconds, and part of the process's time, that "auto" takes for captures at once
@@ -79,6 +80,8 @@ class Economy:
         self.broken: Exception | None = None  # of a build beside calls: NumPy runs them from then on
         self.captured = self.built = 0.0  # seconds of captures, and of builds in the background
         self.bound: Bound | None = None  # of the function's calls; None until it is needed
+        self.asked = 0.0  # the bound of the call that was asked for last
+        self.share = math.inf  # the largest part of their bound that calls have taken; infinite before the first
         self.notes: EconomyNotes | None = None  # between processes; None until the first call
         self.unpaid_since: float | None = None  # when the capture in progress began, if nothing has paid for it
 
@@ -98,9 +101,11 @@ class Economy:
             purse.used += self.clock() - self.unpaid_since
             self.unpaid_since = None
 
-    def note_capture(self, account: Any, is_whole: bool, unbuilt: float = 0.0) -> None:
-        """A capture has ended. unbuilt: seconds that builds of its pieces take."""
+    def note_capture(self, account: Any, is_whole: bool, unbuilt: float = 0.0, seconds: float | None = None) -> None:
+        """A capture has ended. unbuilt: seconds that builds of its pieces take. seconds: that its call has taken besides."""
         self.note_unpaid()
+        if seconds is not None and self.asked > 0:
+            self.note_call(seconds)
         self.failures = max(self.failures + (-1 if is_whole else 1), 0)
         if account is not None:
             account.spent, account.program = 0.0, None
@@ -163,11 +168,18 @@ class Economy:
         return self.bound_of(job, bound) >= LONG * float(BACKOFF**self.failures) + self.opening
 
     def bound_of(self, job: Any, bound: tuple[Any, ...]) -> float:
-        """Seconds that the call may take, by its bytecode and sizes."""
+        """Seconds that the call may take, by its bytecode and sizes, and by what others took."""
         if self.bound is None:
             code = getattr(getattr(job.fn, "__func__", job.fn), "__code__", None)
             self.bound = Bound(getattr(job.fn, "__globals__", {}), [] if code is None else [(code, 1, 0)])
-        return self.bound.seconds(bound)
+        self.asked = self.bound.seconds(bound)
+        return self.asked * min(1.0, LIKE * self.share)
+
+    def note_call(self, seconds: float) -> None:
+        """The call whose bound was asked for last has ended: it has taken at most so long."""
+        if self.asked > 0:
+            self.share = max(seconds / self.asked, self.share if self.share < math.inf else 0.0)
+            self.asked = 0.0
 
     def notes_of(self, job: Any) -> EconomyNotes:
         """The notes of earlier processes."""

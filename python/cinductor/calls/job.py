@@ -375,7 +375,11 @@ class Job:
         """The function itself, whose time its account notes."""
         self.was_plain = True
         self.counts["eager"] += 1
-        return account.call(self.fn, args, kwargs or {})
+        before = account.total
+        try:
+            return account.call(self.fn, args, kwargs or {})
+        finally:
+            self.economy.note_call(account.total - before)
 
     def run_overtakable(self, call: Any, account: Any, bound: Any, args: Any, kwargs: Any) -> Any:
         """As `run_noted`, until the program is there."""

@@ -271,7 +271,7 @@ def why_no_compiler() -> str | None:
 def attempt(job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, backend: str, allowance: Allowance) -> Any:
     """Run the call with one backend. When an assumption fails, it is captured again without it."""
     replans: list[str] = []
-    account, began = compiled.account(bound), time.perf_counter()  # the call may change its arguments
+    account, began, work, used = compiled.account(bound), time.perf_counter(), job.economy.processor_clock(), allowance.used  # before its effects
     way = Assumptions(backend, job.dynamic, True, account.break_budget)
     way = way._replace(leaves_open=job.leaves_open, decided=job.decided)
     while True:
@@ -289,7 +289,7 @@ def attempt(job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, backend
     outcome.seconds, outcome.replans = time.perf_counter() - began, replans
     if not way.regions:
         outcome.regions.insert(0, without_regions)
-    afterwards(job, bound, learn_from, job, compiled, bound, account, outcome, made)
+    afterwards(job, bound, learn_from, job, compiled, bound, account, outcome, made, job.economy.processor_clock() - work - allowance.used + used)
     return made
 
 
@@ -304,15 +304,17 @@ def afterwards(job: Job, bound: Any, step: Callable[..., None], *args: Any) -> N
 
 
 def learn_from(
-    job: Job, compiled: Any, bound: Any, account: Any, outcome: Outcome, made: Any
+    job: Job, compiled: Any, bound: Any, account: Any, outcome: Outcome, made: Any, seconds: float
 ) -> None:
-    """Record what a capture shows about later calls. Those that need Python each time pay for the next one, and for pieces."""
+    """Record what a capture shows about later calls. Those that need Python each time pay for the next one, and for pieces. seconds: that the
+    call has taken without the capture's own work.
+    """
     learned = outcome.learned and job.captures <= MAX_LEARNING
     pays = job.pays and job.owner is None
     if pays and outcome.specialization is not None:
         outcome.specialization.compare(account.best, 0 if account.changes else account.calls)
     if not learned:
-        job.economy.note_capture(account if pays else None, outcome.specialization is not None, outcome.unbuilt)
+        job.economy.note_capture(account if pays else None, outcome.specialization is not None, outcome.unbuilt, seconds)
     if outcome.specialization is not None or job.settings["fullgraph"] or learned:
         return
     if outcome.why_over and not any(map(needs_no_break, outcome.breaks)):
