@@ -8,7 +8,7 @@ from typing import Any
 
 from .._core import is_a as is_a
 
-MODULE = type.__dict__["__module__"]
+MODULE, NAME = type.__dict__["__module__"], type.__dict__["__name__"]
 HEAP = 1 << 9  # the flag of classes whose attributes may be set, as those written in Python
 
 
@@ -34,7 +34,7 @@ def package_of(f: Any) -> str:
         cls = type(f)
         if cls is not types.FunctionType:
             return "numpy"
-    if cls is types.FunctionType:
+    if cls is types.FunctionType or NAME.__get__(cls) == "cython_function_or_method":  # as NumPy's functions of random numbers
         module = str(f.__globals__.get("__name__"))
     elif is_a(f, type):
         module = module_of(f)

@@ -64,7 +64,7 @@ def is_one(a: Any, b: Any) -> bool:
     return is_same(a, b)
 
 
-def is_kept(a: Any, b: Any) -> bool:
+def is_unchanged(a: Any, b: Any) -> bool:
     """True if an item is the same in each call. Two tuples that are equal now may come from two arguments."""
     return a is b or ((type(a) in SINGLE or not is_record(type(a))) and is_one(a, b))
 

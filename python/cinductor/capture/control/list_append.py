@@ -24,10 +24,10 @@ from ..kinds import (
     ATOMS,
     Hooks,
     Size,
-    is_kept,
     is_number,
     is_same,
     is_tagged,
+    is_unchanged,
     leaves,
     rebuilt,
 )
@@ -308,7 +308,7 @@ class AppendedItems(Columns):
         count = len(self.before) + 1
         now = self.container
         is_prefix = len(now) >= count and now[count - 1] is UNKNOWN
-        if not is_prefix or not all(map(is_kept, now[: count - 1], self.before)):
+        if not is_prefix or not all(map(is_unchanged, now[: count - 1], self.before)):
             self.loop.fail("a list grows in other ways than by append")
         self.items = [Item(appended, self.rows_of(appended)) for appended in self.loop.lifted(now[count:])]
         if len(self.items) > MAX_APPENDED:

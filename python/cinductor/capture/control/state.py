@@ -39,7 +39,7 @@ from ..iterators import (
     TracedBytes,
     Walk,
 )
-from ..kinds import is_kept, is_same
+from ..kinds import is_same, is_unchanged
 from ..objects import OPAQUE, Method
 from ..sources import Sources
 
@@ -331,7 +331,7 @@ class Change(NamedTuple):
     def is_nothing(self) -> bool:
         """True if its contents are unchanged."""
         items = self.row.items
-        return self.keeps_places and all(map(is_kept, items(self.before), items(self.now)))
+        return self.keeps_places and all(map(is_unchanged, items(self.before), items(self.now)))
 
     @property
     def appended(self) -> list[Any]:
@@ -339,7 +339,7 @@ class Change(NamedTuple):
         before, now = self.before, self.container
         if type(now) not in (list, collections.deque) or type(before) is not type(now) or len(now) <= len(before):
             return []
-        return [*now][len(before) :] if all(map(is_kept, before, now)) else []
+        return [*now][len(before) :] if all(map(is_unchanged, before, now)) else []
 
 
 def value_of(container: object, before: object = None) -> Any:

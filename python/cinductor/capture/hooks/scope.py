@@ -490,15 +490,13 @@ BAILING = {
     "": """
         repeat modulo members contains test augment context mapping each attr item call call_method late_text printed slice import_module
         import_name lt le gt ge eq ne while_ if_ bool_begin then not_ truth holds parts
-        _get_global _set_global _del_global _get_free _set_free _del_free
-        _get_attr _set_attr _del_attr _get_item _set_item _del_item
+        _get_global _set_global _del_global _get_free _set_free _del_free _get_attr _set_attr _del_attr _get_item _set_item _del_item
     """,
 }
-METHODS: dict[str, Any] = {}
-for kind, names in BAILING.items():
-    for name in names.split():
-        METHODS[name] = getattr(Scope, name)
-        setattr(Scope, name, with_bailout(METHODS[name], kind))
+KINDS = {name: kind for kind, names in BAILING.items() for name in names.split()}
+METHODS = {name: getattr(Scope, name) for name in KINDS}
+for name, kind in KINDS.items():
+    setattr(Scope, name, with_bailout(METHODS[name], kind))
 
 
 # --- functions made in a captured call that outlive it ---

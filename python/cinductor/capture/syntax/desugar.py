@@ -504,7 +504,7 @@ def parsed(text: str) -> list[ast.stmt]:
     return tree.body
 
 
-class Filling(Transformer):
+class FilledText(Transformer):
     """Puts trees in place of names."""
 
     def __init__(self, trees: dict[str, Any]) -> None:
@@ -516,7 +516,7 @@ class Filling(Transformer):
 
 def statements(text: str, **trees: Any) -> list[ast.stmt]:
     """The statements of a text with these trees in place of names."""
-    filled: ast.Module = Filling(trees).visit(ast.Module(duplicate(parsed(text)), []))
+    filled: ast.Module = FilledText(trees).visit(ast.Module(duplicate(parsed(text)), []))
     return filled.body
 
 
