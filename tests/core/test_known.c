@@ -46,8 +46,8 @@ built(Place *p, const char *number)
     *machine = ci_backend_machine(backend, &p->options, true);
     const char *text = ci_format(
         ctx,
-        "kernels f(in0: f32[8]) device=cpu backend=c {\n  k0: for i0<8 parallel {\n"
-        "    takes out in0\n    work 1\n    stage {\n      in0[i0] = {\n"
+        "kernels f(in0: f32[8]) device=cpu backend=c {\n  k0: for i0<8 {\n"
+        "    takes out in0\n    stage {\n      in0[i0] = {\n"
         "        %%0: f32 = const %s\n        yield %%0\n      }\n    }\n  }\n  return\n}\n",
         number);
     p->kernels = ci_kernels_parse(ctx, text, machine);
