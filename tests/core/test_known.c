@@ -96,18 +96,18 @@ TEST(a_note_of_other_kernels_is_none)
     CiCpuBuildNotes *three = note_of(&p);
     CHECK(ci_cpu_known_read(p.runtime.cache, three));
     *planted = *two;
-    ci_cache_write_units(p.runtime.cache, three->key, planted, ci_cpu_known_size(planted));
+    ci_cache_write_note(p.runtime.cache, CI_CACHE_units, three->key, planted, ci_cpu_known_size(planted));
     CHECK(built(&p, "3.0") == 3.0f && p.info.children == 0);
     CHECK(ci_cpu_known_read(p.runtime.cache, three)); /* rewritten */
     memcpy(planted->kernels[0].launch, "units 8*s9;", 12);
     memcpy(planted->key, three->key, sizeof planted->key);
-    ci_cache_write_units(p.runtime.cache, three->key, planted, ci_cpu_known_size(planted));
+    ci_cache_write_note(p.runtime.cache, CI_CACHE_units, three->key, planted, ci_cpu_known_size(planted));
     CHECK(built(&p, "3.0") == 3.0f && ci_cpu_known_read(p.runtime.cache, three));
     planted->kernels[0].printed = 7;
     memcpy(planted->key, three->key, sizeof planted->key);
-    ci_cache_write_units(p.runtime.cache, three->key, planted, ci_cpu_known_size(planted));
+    ci_cache_write_note(p.runtime.cache, CI_CACHE_units, three->key, planted, ci_cpu_known_size(planted));
     CHECK(built(&p, "3.0") == 3.0f);
-    ci_cache_write_units(p.runtime.cache, three->key, planted, 100);
+    ci_cache_write_note(p.runtime.cache, CI_CACHE_units, three->key, planted, 100);
     CHECK(built(&p, "3.0") == 3.0f);
     close_place(&p);
 }
