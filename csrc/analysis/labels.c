@@ -254,7 +254,9 @@ label_nests(CiLabeller *l)
     for (int k = 0; k < kernel->nouter; k++)
         tile *= l->labels->tiles[k] ? l->labels->tiles[k] : 1;
     l->labels->unit_work = work_of_unit(l, tile);
-    if (ci_can_split(l->machine, kernel) && ci_fill_is_few(l->machine, points->high, tile))
+    bool is_few = ci_fill_is_few(l->machine, points->high, tile),
+         is_late = l->machine->threads && !ci_kernel_runs(kernel); /* the pass split_blocks counts parts of reductions */
+    if (ci_can_split(l->machine, kernel) && is_few && !is_late)
         ci_label_parts(l, extent_product(l->sym, kernel->stages[0].axes, kernel->stages[0].naxes), tile);
 }
 
