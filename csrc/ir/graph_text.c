@@ -71,7 +71,7 @@ form_source(CiForm *f, CiShapeEnv *env, const CiExpr *symbol)
     for (const char *c = name + 2; !f->out && strncmp(name, "in", 2) == 0 && *c; c++)
         source.input = 10 * source.input + (*c - '0');
     if (ci_form_flag(f, ".sizes ", source.axis >= 0))
-        source.axis = (int)ci_form_int(f, source.axis);
+        source.axis = ci_form_count(f, source.axis, -1);
     if (ci_form_flag(f, " hint ", f->out && !source.is_unbacked && !f->met)) {
         source.hint = ci_form_int(f, source.hint);
         source.is_unbacked = false;

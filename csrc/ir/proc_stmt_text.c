@@ -253,7 +253,7 @@ form_operand(CiProcForm *p, CiStmt *stmt, const CiOperand *operand)
         *(bool *)at = true;
         break;
     case CI_OPERAND_number:
-        stmt->number = (int)ci_form_int(f, stmt->number);
+        stmt->number = ci_form_count(f, stmt->number, 0);
         break;
     case CI_OPERAND_op:
         stmt->op = ci_form_op(f, stmt->op);

@@ -12,7 +12,7 @@ form_axes(CiForm *f, CiProcHead *head)
         CiPointAxis axis = f->out ? head->axes[k] : (CiPointAxis){0};
         axis.var = ci_form_word(f, axis.var);
         if (ci_form_flag(f, " by ", axis.tile != 0))
-            axis.tile = (int)ci_form_int(f, axis.tile);
+            axis.tile = ci_form_count(f, axis.tile, 0);
         if (!f->out)
             CI_PUSH(f->ctx, head->axes, head->naxes, capacity, axis);
     }

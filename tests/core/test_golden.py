@@ -112,7 +112,7 @@ def test_parsers_and_texts_with_errors(core, level):
     what a parser does not check. CINDUCTOR_FUZZ is the number of texts.
     """
     program = core.link(ROOT / "tests" / "core" / "fuzz_parsers.c")
-    done = start(program, level, os.environ.get("CINDUCTOR_FUZZ", "200"), "1", *FILES)
+    done = start(program, level, os.environ.get("CINDUCTOR_FUZZ", "1000"), "1", *FILES)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-6000:]
 
 
