@@ -52,10 +52,11 @@ void ci_interp_swap_marks(CiInterpRun *r, int memory, int partner);
 int32_t ci_interp_open_checks(CiInterpRun *r, CiInterpChecks *checks);
 void ci_interp_close_checks(CiInterpRun *r);
 
-/* value.c: element numbers of `count` lanes. */
+/* index.c: element numbers of `count` lanes. */
 void ci_interp_numbers(CiInterpRun *r, const CiInterpIndex *index, int64_t stride, int64_t *out,
                        int64_t count);
-/* A let, a store, a call, in the lanes that are live; a ufunc's loop over memory. */
+
+/* value.c: a let, a store, a call, in the lanes that are live; a ufunc's loop over memory. */
 void ci_interp_let(CiInterpRun *r, const CiInterpStmt *stmt);
 void ci_interp_access(CiInterpRun *r, const CiInterpStmt *stmt);
 void ci_interp_apply(CiInterpRun *r, const CiInterpStmt *stmt);
