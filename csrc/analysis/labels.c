@@ -274,12 +274,6 @@ ci_labels(CiContext *ctx, CiSym *sym, const CiMachine *machine, const CiKernel *
     return labels;
 }
 
-int64_t
-ci_labels_outer_lanes(const CiLabels *labels, const CiKernel *kernel)
-{
-    return labels->has_lanes ? labels->tiles[kernel->nouter - 1] : 1;
-}
-
 const CiExpr *
 ci_labels_rows_end(CiSym *sym, const CiLabels *labels, const CiKernel *kernel, int count)
 {
@@ -289,7 +283,7 @@ ci_labels_rows_end(CiSym *sym, const CiLabels *labels, const CiKernel *kernel, i
         if (row->place != CI_PLACE_row)
             continue;
         CiDtype dtype = labels->has_lanes ? ci_dtype_compute(row->buffer->dtype) : row->buffer->dtype;
-        int64_t point = (int64_t)ci_dtype_size(dtype) * ci_labels_outer_lanes(labels, kernel);
+        int64_t lanes = labels->has_lanes ? labels->tiles[kernel->nouter - 1] : 1, point = lanes * (int64_t)ci_dtype_size(dtype);
         const CiExpr *bytes = ci_expr_mul(sym, row->row_size, ci_expr_const(sym, point));
         end = ci_expr_add(sym, end, ci_expr_mul(sym, ci_expr_ceildiv(sym, bytes, line), line));
     }

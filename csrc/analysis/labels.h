@@ -47,8 +47,6 @@ CiLabels ci_labels_of_leaf(CiContext *ctx, CiSym *sym, const CiMachine *machine,
 /* Rows of a few columns are contiguous where an order of sums of the machine's own runs across them. */
 bool ci_wants_rows_along(CiContext *ctx, CiSym *sym, const CiMachine *machine, const CiKernel *kernel);
 
-/* Lanes of the last outer axis, or 1. */
-int64_t ci_labels_outer_lanes(const CiLabels *labels, const CiKernel *kernel);
 /* Bytes of a unit's scratch up to the end of the first `count` placements, in whole lines of a cache. */
 const CiExpr *ci_labels_rows_end(CiSym *sym, const CiLabels *labels, const CiKernel *kernel, int count);
 
