@@ -208,20 +208,15 @@ fits(CiSym *sym, const CiMachine *machine, const CiKernel *kernel)
 }
 
 static void
-label(CiSym *sym, const CiMachine *machine, CiKernel *kernel)
+label(CiLabeller *l)
 {
     CiAttention attention;
-    (void)ci_kernel_why_no_attention(sym, kernel, &attention);
-    kernel->lanes_on_outer = true;
-    for (int k = 0; k < kernel->nouter; k++)
-        kernel->outer[k].label = CI_LABEL_parallel;
-    kernel->outer[kernel->nouter - 1].label = CI_LABEL_vector;
-    kernel->outer[kernel->nouter - 1].factor = 1;
-    kernel->unit_work = kernel->stages[0].axes[0].extent;
-    if (machine->packs_products) {
-        kernel->outer[kernel->nouter - 1].factor = rows_of_unit(machine, attention.narrow);
-        kernel->unit_work = find_work(sym, kernel, machine, &attention);
-    }
+    int *rows = &l->labels->tiles[l->kernel->nouter - 1];
+    (void)ci_kernel_why_no_attention(l->sym, l->kernel, &attention);
+    l->labels->has_lanes = true;
+    *rows = l->machine->packs_products ? rows_of_unit(l->machine, attention.narrow) : 1;
+    l->labels->unit_work = l->machine->packs_products ? find_work(l->sym, l->kernel, l->machine, &attention)
+                                                      : l->kernel->stages[0].axes[0].extent;
 }
 
 static const char *

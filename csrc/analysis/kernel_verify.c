@@ -1,8 +1,8 @@
 /* The verifier of kernels: checks a kernel, and fails with CI_ERR_INTERNAL if one of these rules
  * does not hold.
  *
- * Each nest runs over axes of its kernel, and lanes are on one axis. A buffer has one placement.
- * Rows begin at the first element of their outer point and do not overlap in scratch. */
+ * Each nest runs over axes of its kernel. A buffer has one placement. Rows begin at the first
+ * element of their outer point. */
 #include "base/map.h"
 #include "analysis/templates.h"
 
@@ -21,28 +21,6 @@ refuse(const Verifier *v, const char *why)
 }
 
 /* ---- axes ---- */
-
-static int
-count_lanes(const CiKernelAxis *axes, int naxes)
-{
-    int count = 0;
-    for (int k = 0; k < naxes; k++)
-        count += axes[k].label == CI_LABEL_vector;
-    return count;
-}
-
-static void
-verify_outer(const Verifier *v)
-{
-    const CiKernel *part = v->part;
-    int lanes = count_lanes(part->outer, part->nouter);
-    const CiKernelAxis *last = part->nouter ? &part->outer[part->nouter - 1] : NULL;
-    bool is_tile = last && last->label == CI_LABEL_vector && last->factor > 0;
-    if (part->lanes_on_outer ? !is_tile || lanes != 1 : lanes != 0)
-        refuse(v, "lanes on outer axes are the last one's, in tiles");
-    if (part->nparallel != (part == v->whole ? part->nouter : 0))
-        refuse(v, "outer axes are run in parallel, those of a leaf by one thread");
-}
 
 static bool
 is_axis(const CiKernelAxis *axes, int naxes, const CiExpr *var)
@@ -66,16 +44,13 @@ verify_buffer(const Verifier *v, const CiBuffer *buffer)
         refuse(v, ci_format(v->ctx, "%s is memory and is not", buffer->name));
 }
 
-/* Checks that rows are stored one after another in a unit's scratch, and do not depend on inner
- * axes. */
+/* Checks that rows do not depend on inner axes. */
 static void
 verify_rows(const Verifier *v)
 {
     const CiKernel *part = v->part;
-    CiKernel before = *part;
     for (int k = 0; k < part->nplacements; k++) {
         const CiPlacement *row = &part->placements[k];
-        before.nplacements = k;
         if (row->place != CI_PLACE_row)
             continue;
         for (int s = 0; s < part->nstages; s++) {
@@ -84,9 +59,6 @@ verify_rows(const Verifier *v)
                     refuse(v, ci_format(v->ctx, "the row %s begins elsewhere at each %s",
                                         row->buffer->name, part->stages[s].axes[a].var->name));
         }
-        if (row->scratch_offset != ci_kernel_rows_end(v->sym, &before))
-            refuse(v, ci_format(v->ctx, "the row %s does not follow the previous one",
-                                row->buffer->name));
     }
 }
 
@@ -113,12 +85,6 @@ verify_placements(const Verifier *v)
 static void
 verify_stage(const Verifier *v, const CiStage *stage)
 {
-    int lanes = count_lanes(stage->axes, stage->naxes);
-    bool is_free = ci_template_is_whole(v->part);
-    if (lanes > (v->part->lanes_on_outer ? 0 : 1))
-        refuse(v, "lanes on two axes");
-    if (lanes == 1 && !is_free && stage->axes[stage->naxes - 1].label != CI_LABEL_vector)
-        refuse(v, "lanes on an axis that is not the last of its stage");
     for (int n = 0; n < stage->nnests; n++) {
         const CiNest *nest = stage->nests[n];
         for (int k = 0; k < nest->naxes; k++)
@@ -138,7 +104,6 @@ verify_stage(const Verifier *v, const CiStage *stage)
 static void
 verify_part(const Verifier *v)
 {
-    verify_outer(v);
     verify_placements(v);
     for (int s = 0; s < v->part->nstages; s++)
         verify_stage(v, &v->part->stages[s]);
@@ -153,8 +118,6 @@ verify_tree(const Verifier *v, const CiLoopTree *tree)
         if (node->leaf) {
             Verifier leaf = *v;
             leaf.part = node->leaf;
-            if (ci_kernel_is_split(node->leaf))
-                refuse(v, "a leaf is split");
             verify_part(&leaf);
         }
         verify_tree(v, &node->body);
@@ -162,27 +125,12 @@ verify_tree(const Verifier *v, const CiLoopTree *tree)
     }
 }
 
-/* ---- its kind, and its split ---- */
-
 static void
 verify_template(const Verifier *v)
 {
     const char *why = ci_template_why_not(v->sym, v->whole);
     if (why)
         refuse(v, ci_format(v->ctx, "it is no %s: %s", ci_template_names[v->whole->kind], why));
-}
-
-static void
-verify_split(const Verifier *v)
-{
-    const CiKernel *kernel = v->whole;
-    int64_t chunk = 1;
-    if (kernel->split_extent && ci_expr_is_const(kernel->split_extent, &chunk) && chunk <= 0)
-        refuse(v, "a split has chunks");
-    if (kernel->split_parts < 0 || (kernel->split_parts & (kernel->split_parts - 1)))
-        refuse(v, "subtrees are a power of two");
-    if (kernel->is_chained && (!ci_kernel_runs(kernel) || kernel->nouter))
-        refuse(v, "what is chained is one loop that scans or packs");
 }
 
 static void
@@ -204,14 +152,12 @@ verify_kernel(void *arg, const CiKernel *kernel)
     ci_kernel_visit_nests(kernel, note_made, v.made);
     const CiLoopTree *tree = ci_kernel_tree(kernel);
     if (tree) {
-        verify_outer(&v);
         verify_placements(&v);
         verify_tree(&v, tree);
     } else {
         verify_part(&v);
     }
     verify_template(&v);
-    verify_split(&v);
 }
 
 void

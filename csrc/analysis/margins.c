@@ -104,36 +104,22 @@ fits(CiSym *sym, const CiMachine *machine, const CiKernel *kernel)
 
 /* Vectorizes each stage along memory, which is along the rows. */
 static void
-label_stages(CiKernel *kernel, const CiMargins *margins)
-{
-    for (int t = 0; t < kernel->nstages; t++) {
-        CiStage *stage = &kernel->stages[t];
-        int across = stage == margins->columns ? 0 : 1;
-        stage->axes[across].label = CI_LABEL_vector;
-        stage->axes[1 - across].label = CI_LABEL_serial;
-    }
-}
-
-static void
-label(CiSym *sym, const CiMachine *machine, CiKernel *kernel)
+label(CiLabeller *l)
 {
     CiMargins margins;
-    (void)why_no_margins(kernel, &margins);
-    kernel->split_parts = choose_parts(machine, &margins);
-    const CiExpr *columns = ci_expr_ceildiv(sym, margins.width, ci_expr_const(sym, kernel->split_parts));
-    kernel->unit_work = ci_expr_mul(sym, margins.height, columns);
-    label_stages(kernel, &margins);
+    (void)why_no_margins(l->kernel, &margins);
+    l->labels->parts = ci_expr_const(l->sym, choose_parts(l->machine, &margins));
+    l->labels->unit_work = ci_expr_mul(l->sym, margins.height, ci_expr_ceildiv(l->sym, margins.width, l->labels->parts));
+    for (int t = 0; t < l->kernel->nstages; t++)
+        l->labels->lane_axes[t] = &l->kernel->stages[t] == margins.columns ? 0 : 1;
 }
 
 static const char *
 why_not(CiSym *sym, const CiKernel *kernel)
 {
     CiMargins margins;
-    const char *why = why_no_margins(kernel, &margins);
     (void)sym;
-    if (!why && (kernel->split_parts < 1 || margins.width->low / kernel->split_parts < CI_MARGINS_COLUMNS))
-        why = "its units are not subtrees of columns";
-    return why;
+    return why_no_margins(kernel, &margins);
 }
 
 const CiTemplateKind ci_template_margins = {true, fits, label, why_not};

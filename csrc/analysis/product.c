@@ -128,29 +128,24 @@ rows_of_unit(const CiMachine *machine, const CiKernel *kernel, const CiProduct *
 }
 
 static void
-label(CiSym *sym, const CiMachine *machine, CiKernel *kernel)
+label(CiLabeller *l)
 {
     CiProduct product;
-    int64_t columns = ci_choice(machine, CI_CHOICE_product_columns);
-    (void)ci_kernel_why_no_product(kernel, &product);
-    kernel->lanes_on_outer = true;
-    kernel->outer[product.row].factor = rows_of_unit(machine, kernel, &product);
-    kernel->outer[product.column].factor = (int)columns;
-    for (int k = 0; k < kernel->nouter; k++)
-        kernel->outer[k].label = k == product.column ? CI_LABEL_vector : CI_LABEL_parallel;
-    kernel->unit_work = ci_expr_mul(sym, product.length,
-                                    ci_expr_const(sym, kernel->outer[product.row].factor * columns));
+    int64_t columns = CI_CHOOSE(l, product_columns);
+    (void)ci_kernel_why_no_product(l->kernel, &product);
+    int rows = rows_of_unit(l->machine, l->kernel, &product);
+    l->labels->has_lanes = true;
+    l->labels->tiles[product.row] = rows;
+    l->labels->tiles[product.column] = (int)columns;
+    l->labels->unit_work = ci_expr_mul(l->sym, product.length, ci_expr_const(l->sym, rows * columns));
 }
 
 static const char *
 why_not(CiSym *sym, const CiKernel *kernel)
 {
     CiProduct product;
-    const char *why = ci_kernel_why_no_product(kernel, &product);
     (void)sym;
-    if (!why && (!kernel->lanes_on_outer || !kernel->outer[product.row].factor))
-        why = "its units are not tiles of rows and columns";
-    return why;
+    return ci_kernel_why_no_product(kernel, &product);
 }
 
 const CiTemplateKind ci_template_product = {false, fits, label, why_not};

@@ -6,16 +6,19 @@ static const CiTemplateKind *const kinds[CI_TEMPLATE_COUNT] = {
 #include "ir/templates.def"
 };
 
-bool
-ci_template_label(CiSym *sym, const CiMachine *machine, CiKernel *kernel)
+CiTemplate
+ci_template_fit(CiSym *sym, const CiMachine *machine, const CiKernel *kernel)
 {
     for (int k = CI_TEMPLATE_none + 1; k < CI_TEMPLATE_COUNT; k++)
-        if (kinds[k]->fits(sym, machine, kernel)) {
-            kernel->kind = (CiTemplate)k;
-            kinds[k]->label(sym, machine, kernel);
-            return true;
-        }
-    return false;
+        if (kinds[k]->fits(sym, machine, kernel))
+            return (CiTemplate)k;
+    return CI_TEMPLATE_none;
+}
+
+void
+ci_template_label(CiLabeller *l)
+{
+    kinds[l->kernel->kind]->label(l);
 }
 
 bool

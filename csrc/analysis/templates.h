@@ -3,24 +3,24 @@
 #ifndef CI_ANALYSIS_TEMPLATES_H
 #define CI_ANALYSIS_TEMPLATES_H
 
-#include "ir/kernel.h"
+#include "analysis/labels.h"
 
 typedef struct CiTemplateKind {
     /* The builder writes all loops of the kernel: nests join in any order, and no stage has rows. */
     bool is_whole;
-    /* True if a kernel without labels should be of the kind on the machine. */
+    /* True if a kernel should be of the kind on the machine. */
     bool (*fits)(CiSym *sym, const CiMachine *machine, const CiKernel *kernel);
-    /* Labels the axes of a kernel that fits, and sets the work of a unit. */
-    void (*label)(CiSym *sym, const CiMachine *machine, CiKernel *kernel);
-    /* NULL, or why a labelled kernel is not of the kind. */
+    void (*label)(CiLabeller *l); /* of a kernel that fits */
+    /* NULL, or why a kernel is not of the kind. */
     const char *(*why_not)(CiSym *sym, const CiKernel *kernel);
 } CiTemplateKind;
 
 #define TEMPLATE(kind, cpu, gpu) extern const CiTemplateKind ci_template_##kind;
 #include "ir/templates.def"
 
-/* Makes a kernel one of the first kind that it fits; false: it fits none. */
-bool ci_template_label(CiSym *sym, const CiMachine *machine, CiKernel *kernel);
+/* The first kind that a kernel fits; CI_TEMPLATE_none: it fits none. */
+CiTemplate ci_template_fit(CiSym *sym, const CiMachine *machine, const CiKernel *kernel);
+void ci_template_label(CiLabeller *l); /* as the kernel's kind does */
 /* True if a kernel fits a kind whose builder writes all loops. */
 bool ci_template_fits_whole(CiSym *sym, const CiMachine *machine, const CiKernel *kernel);
 bool ci_template_is_whole(const CiKernel *kernel); /* it is of such a kind */

@@ -82,12 +82,16 @@ static void
 add_loops(CiExpander *x, const CiKernel *leaf)
 {
     CiStmts *outside = x->b.to;
-    const CiKernel *around = x->leaf;
+    const CiExpander around = *x;
+    bool is_leaf = leaf != x->kernel;
     x->leaf = leaf;
+    if (is_leaf)
+        x->labels = ci_labels_of_leaf(x->b.ctx, x->b.sym, x->b.machine, leaf);
     open_packs(x, leaf);
     for (int k = 0; k < leaf->nouter; k++) {
+        bool is_in_lanes = x->labels.has_lanes && k == leaf->nouter - 1;
         CiStmt *loop = ci_build_loop(&x->b, leaf->outer[k].var, leaf->outer[k].extent,
-                                     ci_expand_run_mode(&leaf->outer[k]));
+                                     is_in_lanes ? CI_RUN_vector : is_leaf ? CI_RUN_serial : CI_RUN_parallel);
         ci_build_enter(&x->b, &loop->body);
     }
     ci_expand_placements(x, leaf);
@@ -99,7 +103,8 @@ add_loops(CiExpander *x, const CiKernel *leaf)
     ci_build_leave(&x->b, outside);
     for (int k = 0; k < leaf->nstages && leaf->nouter > 0; k++)
         close_packs(x, &leaf->stages[k]);
-    x->leaf = around;
+    x->leaf = around.leaf;
+    x->labels = around.labels;
 }
 
 /* ---- trees ---- */
@@ -241,16 +246,16 @@ head_of(CiExpander *x, const CiKernel *kernel)
                        .kind = kernel->kind,
                        .axes = CI_NEW_ARRAY(x->b.ctx, CiPointAxis, kernel->nouter + 1),
                        .naxes = kernel->nouter,
-                       .has_lanes = kernel->lanes_on_outer,
-                       .row = kernel->row,
-                       .short_row = kernel->short_row,
-                       .parts = ci_kernel_parts(x->b.sym, kernel),
-                       .part = kernel->split_extent,
-                       .is_chained = kernel->is_chained,
+                       .has_lanes = x->labels.has_lanes,
+                       .parts = x->labels.parts,
+                       .part = x->labels.part,
+                       .is_chained = x->labels.is_chained,
+                       .unit_work = x->labels.unit_work,
                        .locs = kernel->locs,
                        .nlocs = kernel->nlocs};
     for (int k = 0; k < kernel->nouter; k++)
-        head.axes[k] = (CiPointAxis){kernel->outer[k].var->name, kernel->outer[k].factor};
+        head.axes[k] = (CiPointAxis){kernel->outer[k].var->name, x->labels.tiles[k]};
+    ci_find_short_rows(x, &head);
     return head;
 }
 
@@ -268,8 +273,9 @@ expand_kernel(void *arg, const CiKernel *kernel)
         return;
     CiProc *proc = ci_procs_add(procs, kernel->name);
     CiExpander x = {.b = ci_build_of(procs, proc, expansion->machine)};
-    proc->head = head_of(&x, kernel);
     x.kernel = x.leaf = kernel;
+    x.labels = ci_labels(procs->ctx, procs->sym, expansion->machine, kernel);
+    proc->head = head_of(&x, kernel);
     x.memories = ci_map_new(procs->ctx);
     x.cells = ci_map_new(procs->ctx);
     ci_expand_params(&x);

@@ -80,20 +80,17 @@ ci_expand_params(CiExpander *x)
 void
 ci_expand_placements(CiExpander *x, const CiKernel *leaf)
 {
-    int64_t lanes = ci_kernel_outer_lanes(leaf);
     for (int k = 0; k < leaf->nplacements; k++) {
         const CiPlacement *placement = &leaf->placements[k];
         CiBuffer *buffer = placement->buffer;
         if (placement->place != CI_PLACE_local && placement->place != CI_PLACE_row)
             continue;
         bool is_row = placement->place == CI_PLACE_row;
-        const CiExpr *size = ci_expand_number(x, 1);
-        if (is_row) /* the size at the level of kernels is that of all lanes */
-            size = ci_expr_floordiv(x->b.sym, placement->row_size, ci_expand_number(x, lanes));
+        const CiExpr *size = is_row ? placement->row_size : ci_expand_number(x, 1);
         CiMemory *memory = ci_build_alloc(&x->b, buffer->name, buffer->dtype, 1,
                                           is_row ? CI_SPACE_scratch : CI_SPACE_register, size);
         memory->buffer = buffer;
-        memory->offset = placement->scratch_offset;
+        memory->offset = is_row ? ci_labels_rows_end(x->b.sym, &x->labels, leaf, k) : NULL;
         ci_map_put(x->memories, CI_KEY(buffer), memory);
     }
 }

@@ -2,6 +2,7 @@
 #ifndef CI_CODEGEN_EXPAND_PRIVATE_H
 #define CI_CODEGEN_EXPAND_PRIVATE_H
 
+#include "analysis/labels.h"
 #include "base/map.h"
 #include "codegen/codegen.h"
 
@@ -9,6 +10,7 @@ typedef struct CiExpander {
     CiBuild b;
     const CiKernel *kernel; /* the whole one */
     const CiKernel *leaf;   /* the one whose stages are expanded: itself, or a leaf of its tree */
+    CiLabels labels;        /* how it runs */
     CiMap *memories;        /* CiBuffer -> CiMemory */
     CiMap *cells;           /* CiNest -> CiMemory, of those that count or run */
 } CiExpander;
@@ -17,14 +19,6 @@ static inline const CiExpr *
 ci_expand_number(CiExpander *x, int64_t value)
 {
     return ci_expr_const(x->b.sym, value);
-}
-
-static inline CiRunMode
-ci_expand_run_mode(const CiKernelAxis *axis)
-{
-    return axis->label == CI_LABEL_vector     ? CI_RUN_vector
-           : axis->label == CI_LABEL_parallel ? CI_RUN_parallel
-                                              : CI_RUN_serial;
 }
 
 /* expand_memory.c. Parameters: buffers, sizes, and the scalars that bodies load. */
@@ -40,5 +34,8 @@ const CiExpr *ci_expand_place(CiExpander *x, const CiBuffer *buffer, const CiExp
 
 /* expand_stage.c: the loops and folds of a stage. */
 void ci_expand_stage(CiExpander *x, const CiStage *stage);
+
+/* short_rows.c: sets the row of a kernel whose rows may be short in a call. */
+void ci_find_short_rows(const CiExpander *x, CiProcHead *head);
 
 #endif

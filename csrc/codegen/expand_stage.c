@@ -318,7 +318,7 @@ add_group(CiExpander *x, Group *group)
         if (k == stage->naxes - 1)
             open_scans(x, group);
         CiStmt *loop = ci_build_loop(&x->b, stage->axes[k].var, stage->axes[k].extent,
-                                     ci_expand_run_mode(&stage->axes[k]));
+                                     k == x->labels.lane_axes[stage - x->leaf->stages] ? CI_RUN_vector : CI_RUN_serial);
         ci_build_enter(&x->b, &loop->body);
     }
     if (group->nfolds) {

@@ -449,19 +449,6 @@ ci_split(CiBuild *b)
 
 /* ---- blocks of threads ---- */
 
-/* True if the first loop scans or packs. */
-static bool
-is_running(const CiStmts *block)
-{
-    const CiStmt *loop = block->first;
-    while (loop && loop->kind != CI_STMT_for && loop->kind != CI_STMT_fold)
-        loop = loop->next;
-    const CiStmt *stmt = loop && loop->kind == CI_STMT_for ? loop->body.first : NULL;
-    while (stmt && !stmt->cell)
-        stmt = stmt->next;
-    return stmt != NULL;
-}
-
 static bool
 is_work(const CiStmt *stmt)
 {
@@ -510,11 +497,10 @@ ci_split_blocks(CiBuild *b)
     CiStmts *block = &proc->body;
     if (proc->head.is_tree || proc->is_finish)
         return;
-    if (proc->head.parts && is_running(block)) {
+    if (proc->head.parts) {
         ci_split_running(b);
         return;
     }
-    proc->head.parts = proc->head.part = NULL; /* those of another machine */
     for (int k = 0; k < proc->head.naxes; k++) {
         CiStmt *loop = block->first;
         if (!loop || loop->kind != CI_STMT_for || loop->next)
@@ -540,6 +526,6 @@ ci_split_blocks(CiBuild *b)
     if (s.parts->kind == CI_EXPR_const && s.parts->value < 2)
         return;
     proc->head.parts = s.parts;
-    proc->head.part = s.size;
+    proc->head.part = proc->head.unit_work = s.size;
     split(&s);
 }

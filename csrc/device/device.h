@@ -89,7 +89,6 @@ typedef struct CiLaunch {
     const int64_t *sizes;
     const CiSlot *scalars;
     int nbuffers, nsizes, nscalars; /* for devices that run it later, and copy all three */
-    int64_t unit_work; /* elements that a unit touches, about */
     int max_threads; /* 0: all */
     void *stream;    /* of the device; NULL: its own */
     bool may_fail;   /* the host waits for the answer: the kernel has checks */
@@ -142,7 +141,7 @@ typedef struct CiCollective {
     int to, from;     /* of send_recv: the member that gets the operand, that sends the result; -1: none */
 } CiCollective;
 
-#define CI_DEVICE_ABI 13
+#define CI_DEVICE_ABI 14
 
 /* Memory and time of one kind of device. A function that may be NULL says so; one that returns
  * int32_t gives 0 or a CiStatus. The struct lives as long as the registry it is in. */

@@ -101,7 +101,7 @@ ci_ufunc_verdict_read(const CiUfuncVector *vector, int *variant)
     if (cache == NULL)
         return 0;
     key_of(vector, key);
-    if (ci_cache_read_note(cache, key, &note, sizeof note) != sizeof note || note.points <= 0 ||
+    if (ci_cache_read_note(cache, CI_CACHE_note, key, &note, sizeof note) != sizeof note || note.points <= 0 ||
         note.variant < -1 || note.variant >= vector->nrows)
         return 0;
     *variant = note.variant;
@@ -117,5 +117,5 @@ ci_ufunc_verdict_write(const CiUfuncVector *vector, int variant, int64_t points)
     if (cache == NULL)
         return;
     key_of(vector, key);
-    ci_cache_write_note(cache, key, &note, sizeof note);
+    ci_cache_write_note(cache, CI_CACHE_note, key, &note, sizeof note);
 }

@@ -252,8 +252,7 @@ ci_cache_store(CiCache *cache, const char *key_hex, const char *extension, const
 
 /* ---- notes, and what was captured ---- */
 
-#define NOTE "note"
-#define UNITS "units"
+static const char *const NOTES[] = {[CI_CACHE_note] = "note", [CI_CACHE_units] = "units"};
 #define CALL "call"
 
 bool
@@ -274,23 +273,14 @@ ci_cache_has_call(const CiCache *cache, const char *key_hex)
     return entry_path(cache, key_hex, CALL, path, sizeof path) && access(path, R_OK) == 0;
 }
 
-void
-ci_cache_write_call(CiCache *cache, const char *key_hex, const void *payload, size_t size)
-{
-    char path[PATH_MAX];
-    if (entry_path(cache, key_hex, CALL, path, sizeof path))
-        (void)write_entry(cache, path, key_hex, CALL, payload, size);
-}
-
-static size_t
-read_small(const CiCache *cache, const char *key_hex, const char *extension, void *out,
-           size_t capacity)
+size_t
+ci_cache_read_note(const CiCache *cache, CiCacheNote kind, const char *key_hex, void *out, size_t capacity)
 {
     char path[PATH_MAX];
     void *data = NULL;
     size_t size = 0;
-    if (!entry_path(cache, key_hex, extension, path, sizeof path) ||
-        check_entry(path, key_hex, extension) || ci_os_read(path, &data, &size))
+    if (!entry_path(cache, key_hex, NOTES[kind], path, sizeof path) ||
+        check_entry(path, key_hex, NOTES[kind]) || ci_os_read(path, &data, &size))
         return 0;
     size -= sizeof(Trailer);
     if (size <= capacity)
@@ -308,28 +298,16 @@ write_small(CiCache *cache, const char *key_hex, const char *extension, const vo
         (void)write_entry(cache, path, key_hex, extension, payload, size);
 }
 
-size_t
-ci_cache_read_note(CiCache *cache, const char *key_hex, void *out, size_t capacity)
+void
+ci_cache_write_note(CiCache *cache, CiCacheNote kind, const char *key_hex, const void *payload, size_t size)
 {
-    return read_small(cache, key_hex, NOTE, out, capacity);
+    write_small(cache, key_hex, NOTES[kind], payload, size);
 }
 
 void
-ci_cache_write_note(CiCache *cache, const char *key_hex, const void *payload, size_t size)
+ci_cache_write_call(CiCache *cache, const char *key_hex, const void *payload, size_t size)
 {
-    write_small(cache, key_hex, NOTE, payload, size);
-}
-
-size_t
-ci_cache_read_units(CiCache *cache, const char *key_hex, void *out, size_t capacity)
-{
-    return read_small(cache, key_hex, UNITS, out, capacity);
-}
-
-void
-ci_cache_write_units(CiCache *cache, const char *key_hex, const void *payload, size_t size)
-{
-    write_small(cache, key_hex, UNITS, payload, size);
+    write_small(cache, key_hex, CALL, payload, size);
 }
 
 /* ---- building ---- */
@@ -420,7 +398,7 @@ is_of(const char *name, const char *extension)
 static bool
 is_code(const char *name)
 {
-    return !is_of(name, NOTE) && !is_of(name, UNITS) && !is_of(name, CALL);
+    return !is_of(name, NOTES[CI_CACHE_note]) && !is_of(name, NOTES[CI_CACHE_units]) && !is_of(name, CALL);
 }
 
 static void
@@ -431,7 +409,7 @@ count_entry(void *arg, const char *path, const char *name)
     if (!is_entry(name) || ci_os_stat(path, &file) || !file.is_regular)
         return;
     if (!is_code(name)) {
-        info->notes += is_of(name, NOTE);
+        info->notes += is_of(name, NOTES[CI_CACHE_note]);
         return;
     }
     info->entries++;

@@ -37,13 +37,14 @@ bool ci_cache_find(CiCache *cache, const char *key_hex, const char *extension, c
 /* Stores payload; true and its path when it is there afterwards. */
 bool ci_cache_store(CiCache *cache, const char *key_hex, const char *extension, const void *payload,
                     size_t size, char *out, size_t capacity);
+typedef enum CiCacheNote {
+    CI_CACHE_note,
+    CI_CACHE_units /* the list of entries that a program's kernels were built into */
+} CiCacheNote;
 /* A note of what entries are, which is none itself: small, written without a word where it cannot be.
  * The size of one that is there, whole and fits; else 0. */
-size_t ci_cache_read_note(CiCache *cache, const char *key_hex, void *out, size_t capacity);
-void ci_cache_write_note(CiCache *cache, const char *key_hex, const void *payload, size_t size);
-/* The list of entries that a program's kernels were built into. */
-size_t ci_cache_read_units(CiCache *cache, const char *key_hex, void *out, size_t capacity);
-void ci_cache_write_units(CiCache *cache, const char *key_hex, const void *payload, size_t size);
+size_t ci_cache_read_note(const CiCache *cache, CiCacheNote kind, const char *key_hex, void *out, size_t capacity);
+void ci_cache_write_note(CiCache *cache, CiCacheNote kind, const char *key_hex, const void *payload, size_t size);
 /* The text of a saved capture, of any length: true and the text, which the caller frees. */
 bool ci_cache_read_call(CiCache *cache, const char *key_hex, void **data, size_t *size);
 bool ci_cache_has_call(const CiCache *cache, const char *key_hex);

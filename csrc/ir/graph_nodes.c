@@ -110,7 +110,7 @@ form_axes(CiForm *f, const int *axes, int *count)
     for (int k = 0; has_any && ci_form_more(f, k, *count, NULL); k++) {
         if (k == CI_MAX_RANK)
             ci_lexer_fail(&f->lex, "more than %d axes", CI_MAX_RANK);
-        int axis = (int)ci_form_int(f, f->out ? axes[k] : 0);
+        int axis = ci_form_count(f, f->out ? axes[k] : 0, 0);
         if (!f->out)
             read[k] = axis, *count = k + 1;
     }
@@ -156,10 +156,10 @@ form_pairwise(CiForm *f, const CiNode *node)
         *pairwise = *node->pairwise;
     pairwise->axes = form_axes(f, pairwise->axes, &count);
     ci_form_text(f, ", inner=");
-    pairwise->ninner = (int)ci_form_int(f, pairwise->ninner);
+    pairwise->ninner = ci_form_count(f, pairwise->ninner, 0);
     ci_form_if(f, ", chunk=", &pairwise->chunk, "");
     if (ci_form_flag(f, ", alone=", pairwise->alone != NULL)) {
-        pairwise->nalone = (int)ci_form_int(f, pairwise->nalone);
+        pairwise->nalone = ci_form_count(f, pairwise->nalone, 0);
         ci_form_expr(f, " where ", &pairwise->alone, "");
     }
     if (count != node->naxes)
@@ -193,7 +193,7 @@ form_attributes(CiForm *f, CiNode *node)
         return;
     if (has_attribute(f, node, "axis=", is_one_axis)) {
         int *axis = CI_NEW(f->ctx, int);
-        *axis = (int)ci_form_int(f, f->out ? node->axes[0] : 0);
+        *axis = ci_form_count(f, f->out ? node->axes[0] : 0, 0);
         node->axes = axis;
         node->naxes = 1;
     } else if (has_attribute(f, node, "axes=", !is_one_axis && has_axes(node))) {

@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#define MOST_INPUTS (1 << 24)
+
 /* ---- head: symbols, guards, inputs ---- */
 
 static void
@@ -68,10 +70,13 @@ form_source(CiForm *f, CiShapeEnv *env, const CiExpr *symbol)
     if (!ci_form_flag(f, " from ", is_known))
         return symbol;
     const char *name = ci_form_word(f, f->out ? ci_format(f->ctx, "in%d", source.input) : NULL);
-    for (const char *c = name + 2; !f->out && strncmp(name, "in", 2) == 0 && *c; c++)
-        source.input = 10 * source.input + (*c - '0');
+    const char *digit = strncmp(name, "in", 2) ? "" : name + 2;
+    for (; !f->out && *digit >= '0' && *digit <= '9' && source.input < MOST_INPUTS; digit++)
+        source.input = 10 * source.input + (*digit - '0');
+    if (!f->out && *digit)
+        ci_lexer_fail(&f->lex, "no argument is called %s", name);
     if (ci_form_flag(f, ".sizes ", source.axis >= 0))
-        source.axis = (int)ci_form_int(f, source.axis);
+        source.axis = ci_form_count(f, source.axis, -1);
     if (ci_form_flag(f, " hint ", f->out && !source.is_unbacked && !f->met)) {
         source.hint = ci_form_int(f, source.hint);
         source.is_unbacked = false;

@@ -17,29 +17,6 @@ const char *const ci_template_names[CI_TEMPLATE_COUNT] = {
 #include "ir/templates.def"
 };
 
-static bool
-counts(const CiKernel *kernel)
-{
-    for (int n = 0; kernel->nstages && n < kernel->stages[0].nnests; n++)
-        if (ci_nest_count(kernel->stages[0].nests[n]))
-            return true;
-    return false;
-}
-
-const CiExpr *
-ci_kernel_parts(CiSym *sym, const CiKernel *kernel)
-{
-    const CiExpr *length = ci_expr_const(sym, 1);
-    if (kernel->split_parts)
-        return ci_expr_const(sym, kernel->split_parts);
-    if (!kernel->split_extent)
-        return NULL;
-    for (int k = 0; k < kernel->stages[0].naxes; k++)
-        length = ci_expr_mul(sym, length, kernel->stages[0].axes[k].extent);
-    const CiExpr *parts = ci_expr_ceildiv(sym, length, kernel->split_extent);
-    return counts(kernel) ? ci_expr_max(sym, parts, ci_expr_const(sym, 1)) : parts;
-}
-
 bool
 ci_kernel_runs(const CiKernel *kernel)
 {
@@ -49,21 +26,6 @@ ci_kernel_runs(const CiKernel *kernel)
             return true;
     }
     return false;
-}
-
-const CiExpr *
-ci_kernel_rows_end(CiSym *sym, const CiKernel *kernel)
-{
-    const CiExpr *line = ci_expr_const(sym, 64);
-    for (int k = kernel->nplacements - 1; k >= 0; k--) {
-        const CiPlacement *row = &kernel->placements[k];
-        if (row->place != CI_PLACE_row)
-            continue;
-        const CiExpr *item = ci_expr_const(sym, ci_kernel_row_item_bytes(kernel, row->buffer->dtype)),
-                     *bytes = ci_expr_ceildiv(sym, ci_expr_mul(sym, row->row_size, item), line);
-        return ci_expr_add(sym, row->scratch_offset, ci_expr_mul(sym, bytes, line));
-    }
-    return ci_expr_const(sym, 0);
 }
 
 void

@@ -1,10 +1,11 @@
-/* The kernel level: which nests run together, how each axis runs, where each buffer lives.
+/* The kernel level: which nests run together, and where each buffer lives. How a machine runs the axes is not
+ * part of it: analysis/labels.h says that of a kernel and a machine, and procs have it.
  *
  *   kernels f(in0: f32[4096,4096]) device=cpu backend=c {
- *     k0: for i0<4096 parallel {
- *       stage r0<4096 vector {  buf0 local = max.lanes …  }
- *       stage i1<4096 vector {  buf1 row = …;  buf2 local = sum.lanes … }
- *       stage i1<4096 vector {  buf3 = … }
+ *     k0: for i0<4096 {
+ *       stage j0<4096 {  buf0 local = max.lanes …  }
+ *       stage j0<4096 {  buf1 row = …;  buf2 local = sum.lanes … }
+ *       stage j0<4096 {  buf3 = … }
  *     }
  *     # k0, k1 are not fused: buf3 is read at another outer index
  *     k1: extern matmul(buf3, in1) -> buf4
@@ -13,13 +14,12 @@
  * A kernel has outer axes that all its stages share. Each point of the outer axes runs the stages
  * in order. A stage has inner axes of its own and one or more nests that share them (its reduce
  * axes included). The nests of a kernel are rewritten over the kernel's own index symbols, so equal
- * symbols mean the same loop. Exactly one axis has lanes (`vector`): the last outer axis (then all
- * stages work on a tile of it) or the last inner axis of each stage.
+ * symbols mean the same loop.
  *
  * A buffer made and used only inside one kernel need not be memory. A `local` is one value per
  * point of the outer axes, a `row` is scratch for one outer point (element number
- * `store - row_base`); both are per lane if the lanes are on an outer axis. A value that is read in
- * the stage that makes it, at the same index, is in a register, whatever its placement.
+ * `store - row_base`). A value that is read in the stage that makes it, at the same index, is in a
+ * register, whatever its placement.
  *
  * Trees. A region whose statements are all small is one kernel. Its only stage has no nests, but a
  * tree of loops and branches, run in program order by one unit. If it is a loop with independent
@@ -34,28 +34,16 @@
  *       stage serial {
  *         for t0<s0 {
  *           do {  stage {  buf1 scalar = …  }  }
- *           do i0<s0 - t0 vector {  stage { in0[…] = … }  }
+ *           do i0<s0 - t0 {  stage { in0[…] = … }  }
  *         }
  *       }
  *     }
- *
- * Short rows. Where every stage with axes runs over one of the same unknown extent, the row, it may
- * be short in a call. Then points run in tiles of the last outer axis, lanes outside; placements
- * are per lane.
- *
- *     k0: for i0<s0 parallel, rows of s1<=16 are lanes {
- *
- * Tiles. Where an elementwise kernel reads an array across, one outer axis has rows of tiles: a
- * unit is a tile of that axis and the last. Where a row is folded for each pair of points of these axes
- * and depends on the last alone, the rows of a tile are transposed for all of its points.
- *
- *     k0: for i0<s0 parallel 64, i1<s1 vector 64 lanes on outer {
  *
  * Templates. csrc/kernels has builders for the loops of some kinds of kernels. A product folds sums
  * of products in its only nest of the first stage, and its other stages are elementwise. One factor
  * varies along the axis of rows, the other along the last axis; units are tiles of these two axes.
  *
- *     k0: template product for i0<s0 parallel 48, i1<s1 vector 64 lanes on outer {
+ *     k0: template product for i0<s0, i1<s1 {
  *       stage r0<s2 {  buf0 local = sum.fused …  }
  *       stage {  buf1 = …  }
  *
@@ -63,30 +51,20 @@
  * two stages, are one pass. A unit is a subtree of the columns; the finishing function combines the
  * units' partial results of the rows.
  *
- *   k0: template margins for split into 8 {
- *     stage j0<4096 vector, j1<4096 {  buf0 = sum.pairwise 0 …  }
- *     stage j0<4096, j1<4096 vector {  buf1 = sum.pairwise 1 …  }
+ *   k0: template margins for {
+ *     stage j0<4096, j1<4096 {  buf0 = sum.pairwise 0 …  }
+ *     stage j0<4096, j1<4096 {  buf1 = sum.pairwise 1 …  }
  *
  * Attention. Between two products of narrow floats, a row of scores becomes weights: the exponentials of
  * its elements less their maximum. The sum of a row's weights divides the second product. On a GPU with
  * products of tiles, a unit is a block of rows, for which scores and weights are never in memory.
  *
- *   k0: template attention for i0<16 parallel, i1<4096 vector 1 lanes on outer {
+ *   k0: template attention for i0<16, i1<4096 {
  *     stage j0<4096, j1<64 {  buf0 row = sum.fused …  }
  *     stage j0<4096 {  buf1 local = max …  }
  *     stage j0<4096 {  buf2 row = …  buf3 local = sum …  }
  *     stage j0<64, j1<4096 {  buf4 register = sum.fused …  }
- *     stage j0<64 {  buf5 = …  }
- *
- * Splitting. If the outer axes give too little parallel work and the first stage is one long fold,
- * the fold runs in chunks. split_extent > 0 is the number of elements of the reduce domain per
- * chunk (a power of two times the fold's block). Chunk c of outer point o stores its partial
- * accumulators; a finishing function folds them in chunk order and runs the rest. Pairwise folds
- * are split into the subtrees of their order, `split into 64`, or at their own chunks. A loop that
- * scans or packs with order-free operations is split likewise: each chunk stores its total, and the
- * finishing function's units are chunks too. If units start in order, it is `chained 32768`
- * instead, in one function. A chunk that fits in a core's cache then waits for the running prefix
- * of the chunks before it, and publishes the prefix including its own total. */
+ *     stage j0<64 {  buf5 = …  } */
 #ifndef CI_IR_KERNEL_H
 #define CI_IR_KERNEL_H
 
@@ -94,15 +72,8 @@
 #include "ir/machine.h"
 #include "ir/pass_plan.h"
 
-typedef enum CiLabel {
-#define LABEL(name) CI_LABEL_##name,
-#include "ir/kernel.def"
-} CiLabel;
-
 typedef struct CiKernelAxis {
     const CiExpr *var, *extent;
-    CiLabel label;
-    int factor; /* vector: lanes in a tile; parallel: rows in one, or 0 */
 } CiKernelAxis;
 
 typedef enum CiPlace {
@@ -166,8 +137,7 @@ typedef struct CiPlacement {
     CiPlace place;          /* register: read only in the stage that makes it */
     bool is_taken, is_kept; /* scalar: loaded before the tree, stored after it */
     const CiExpr *row_base; /* row: element number of the outer point's first element */
-    const CiExpr *row_size; /* row: elements (times the tile when lanes are on an outer axis) */
-    const CiExpr *scratch_offset; /* row: bytes from the start of the unit's scratch */
+    const CiExpr *row_size; /* row: elements */
 } CiPlacement;
 
 struct CiKernel {
@@ -180,11 +150,7 @@ struct CiKernel {
     struct CiKernels *inner[2]; /* region bodies */
     CiKernelAxis *outer;
     int nouter;
-    int nparallel; /* the first nparallel outer axes are collapsed and run in ranges */
-    bool lanes_on_outer;
     CiTemplate kind; /* of its loops: who writes them */
-    const CiExpr *row; /* extent of all inner axes, where short rows are lanes; else NULL */
-    int64_t short_row; /* elements of the longest that is short */
     CiStage *stages;
     int nstages, capstages;
     const CiCheckItem **checks; /* of its tree */
@@ -196,11 +162,6 @@ struct CiKernel {
     bool *is_stored;          /* per buffer */
     const CiExpr **size_args; /* symbols and precomputed sizes it takes */
     int nsize_args, capsize_args;
-    const CiExpr *split_extent; /* elements of a part; NULL: not split, or into subtrees */
-    bool is_chained;            /* parts hand on what they add; there is no finishing function */
-    int split_parts;            /* subtrees of a pairwise fold, a power of two; or 0 */
-    const CiExpr
-        *unit_work; /* elements one unit touches: how many units make a chunk worth a thread */
     CiLoc *locs;
     int nlocs, caplocs;
 };
@@ -234,31 +195,7 @@ typedef struct CiKernels {
 const char *ci_place_name(CiPlace place);
 extern const char *const ci_template_names[CI_TEMPLATE_COUNT]; /* "" of none */
 
-/* A nest of its first stage scans or packs. */
-static inline bool
-ci_kernel_is_split(const CiKernel *kernel)
-{
-    return kernel->split_extent || kernel->split_parts;
-}
-/* Lanes of the last outer axis, or 1. */
-static inline int64_t
-ci_kernel_outer_lanes(const CiKernel *kernel)
-{
-    return kernel->lanes_on_outer ? kernel->outer[kernel->nouter - 1].factor : 1;
-}
-
-/* Bytes of an element of a row: of a narrow float in lanes, those of an f32. */
-static inline int64_t
-ci_kernel_row_item_bytes(const CiKernel *kernel, CiDtype dtype)
-{
-    return (int64_t)ci_dtype_size(kernel->lanes_on_outer ? ci_dtype_compute(dtype) : dtype);
-}
-
-/* Parts of a split kernel; at least one, which says how much was packed. NULL: it is not split. */
-const CiExpr *ci_kernel_parts(CiSym *sym, const CiKernel *kernel);
-/* Bytes of scratch up to the end of the kernel's last row, in whole lines of a cache. */
-const CiExpr *ci_kernel_rows_end(CiSym *sym, const CiKernel *kernel);
-bool ci_kernel_runs(const CiKernel *kernel);
+bool ci_kernel_runs(const CiKernel *kernel); /* a nest of its first stage scans or packs */
 /* Loops to emit, and nothing for the host to do. */
 bool ci_kernel_has_loops(const CiKernel *kernel);
 /* Calls visit for each kernel, for those of a region before it. */

@@ -5,41 +5,17 @@
 
 /* ---- axes ---- */
 
-static bool
-has_axis(CiForm *f, int k, int count)
-{
-    CiLexer *lex = &f->lex, ahead = *lex;
-    if (f->out)
-        return ci_form_more(f, k, count, NULL);
-    if (k) {
-        ci_lexer_next(&ahead);
-        return !ci_lexer_is(&ahead, "rows") && ci_lexer_accept(lex, ",");
-    }
-    return lex->kind == CI_TOKEN_name && !ci_lexer_is(lex, "lanes") && !ci_lexer_is(lex, "split") &&
-           !ci_lexer_is(lex, "chained");
-}
-
-/* i0<4096 parallel, i1<s0 vector 64 */
+/* i0<4096, i1<s0 */
 void
 ci_kernel_form_axes(CiLoopForm *p, CiKernelAxis **axes, int *count)
 {
-    static const char *const labels[] = {
-#define LABEL(name) " " #name,
-#include "ir/kernel.def"
-    };
     CiForm *f = &p->form;
     int capacity = 0;
-    for (int k = 0; has_axis(f, k, *count); k++) {
-        CiKernelAxis axis = f->out ? (*axes)[k] : (CiKernelAxis){.label = CI_LABEL_serial};
+    bool has_axes = f->out || f->lex.kind == CI_TOKEN_name;
+    for (int k = 0; has_axes && ci_form_more(f, k, *count, NULL); k++) {
+        CiKernelAxis axis = f->out ? (*axes)[k] : (CiKernelAxis){0};
         ci_form_text(f, k ? "" : " ");
         axis.var = ci_loop_form_variable(p, axis.var, &axis.extent);
-        for (CiLabel label = CI_LABEL_parallel; label <= CI_LABEL_vector; label++)
-            if (ci_form_flag(f, labels[label], axis.label == label))
-                axis.label = label;
-        if (f->out ? axis.factor : f->lex.kind == CI_TOKEN_int) {
-            ci_form_text(f, " ");
-            axis.factor = (int)ci_form_int(f, axis.factor);
-        }
         if (!f->out)
             CI_PUSH(f->ctx, *axes, *count, capacity, axis);
     }
@@ -47,7 +23,7 @@ ci_kernel_form_axes(CiLoopForm *p, CiKernelAxis **axes, int *count)
 
 /* ---- placements ---- */
 
-/* row buf1[s1] from s1*i0 at 0 */
+/* row buf1[s1] from s1*i0 */
 static void
 form_placement(CiLoopForm *p, CiPlacement *placement)
 {
@@ -65,7 +41,6 @@ form_placement(CiLoopForm *p, CiPlacement *placement)
     if (placement->place == CI_PLACE_row) {
         ci_form_expr(f, "[", &placement->row_size, "]");
         ci_form_expr(f, " from ", &placement->row_base, "");
-        ci_form_expr(f, " at ", &placement->scratch_offset, "");
     }
     ci_form_text(f, "\n");
 }
@@ -186,7 +161,7 @@ new_nest(CiContext *ctx)
 
 static void form_tree(CiLoopForm *p, CiKernel *whole, CiLoopTree *tree);
 
-/* stage i1<s1 vector { … } */
+/* stage i1<s1 { … } */
 static void
 form_stage(CiLoopForm *p, CiKernel *whole, CiKernel *kernel, CiStage *stage)
 {
@@ -224,7 +199,7 @@ ci_kernel_form_stages(CiLoopForm *p, CiKernel *whole, CiKernel *kernel)
 
 /* ---- trees ---- */
 
-/* `do` has been there: i0<s0 vector lanes on outer { … } */
+/* `do` has been there: i0<s0 { … } */
 static CiKernel *
 form_leaf(CiLoopForm *p, CiKernel *whole, CiKernel *leaf)
 {
@@ -232,7 +207,6 @@ form_leaf(CiLoopForm *p, CiKernel *whole, CiKernel *leaf)
     int outside = f->nscope;
     leaf = f->out ? leaf : CI_NEW(f->ctx, CiKernel);
     ci_kernel_form_axes(p, &leaf->outer, &leaf->nouter);
-    leaf->lanes_on_outer = ci_form_flag(f, " lanes on outer", leaf->lanes_on_outer);
     ci_form_enter(f, " {\n");
     ci_kernel_form_stages(p, whole, leaf);
     ci_form_leave(f, "}\n");

@@ -15,7 +15,7 @@ form_arguments(CiLoopForm *p, CiKernel *kernel)
     int capstored = 0, nstored = 0;
     ci_form_indent(f);
     ci_form_text(f, "takes");
-    bool takes_any = f->out || (f->lex.kind == CI_TOKEN_name && !ci_lexer_is(&f->lex, "work"));
+    bool takes_any = !ci_form_flag(f, " nothing", !kernel->nbuffers);
     for (int k = 0; takes_any && ci_form_more(f, k, kernel->nbuffers, NULL); k++) {
         ci_form_text(f, k ? "" : " ");
         bool is_stored =
@@ -37,7 +37,7 @@ form_arguments(CiLoopForm *p, CiKernel *kernel)
     ci_form_text(f, "\n");
 }
 
-/* for i0<s0 parallel, rows of s1<=16 are lanes split 4096 { … } */
+/* template product for i0<s0, i1<s1 { … } */
 static void
 form_loops(CiLoopForm *p, CiKernel *kernel)
 {
@@ -50,25 +50,11 @@ form_loops(CiLoopForm *p, CiKernel *kernel)
     }
     ci_form_text(f, "for");
     ci_kernel_form_axes(p, &kernel->outer, &kernel->nouter);
-    kernel->nparallel = f->out ? kernel->nparallel : kernel->nouter;
-    kernel->lanes_on_outer = ci_form_flag(f, " lanes on outer", kernel->lanes_on_outer);
-    if (ci_form_flag(f, ", rows of ", kernel->row != NULL)) {
-        ci_form_expr(f, "", &kernel->row, "<=");
-        kernel->short_row = ci_form_int(f, kernel->short_row);
-        ci_form_text(f, " are lanes");
-    }
-    kernel->is_chained = ci_form_flag(f, " chained ", kernel->split_extent && kernel->is_chained);
-    if (ci_form_flag(f, " split into ", !kernel->split_extent && kernel->split_parts))
-        kernel->split_parts = (int)ci_form_int(f, kernel->split_parts);
-    else if (kernel->is_chained || ci_form_flag(f, " split ", kernel->split_extent != NULL))
-        ci_form_expr(f, "", &kernel->split_extent, "");
     ci_form_enter(f, " {");
     kernel->locs = ci_form_locs(f, kernel->locs, &kernel->nlocs);
     kernel->caplocs = f->out ? kernel->caplocs : kernel->nlocs;
     ci_form_text(f, "\n");
     form_arguments(p, kernel);
-    ci_form_indent(f);
-    ci_form_expr(f, "work ", &kernel->unit_work, "\n");
     ci_kernel_form_stages(p, kernel, kernel);
     ci_form_leave(f, "}\n");
     ci_form_leave_scope(f, outside);

@@ -175,10 +175,10 @@ ci_fold_order_form(CiForm *f, CiFoldOrder order)
     if (order.kind != CI_FOLD_pairwise)
         return order;
     ci_form_text(f, " ");
-    order.ninner = (int)ci_form_int(f, order.ninner);
+    order.ninner = ci_form_count(f, order.ninner, 0);
     ci_form_if(f, " by [", &order.chunk, "]");
     if (ci_form_flag(f, " or ", order.alone != NULL)) {
-        order.nalone = (int)ci_form_int(f, order.nalone);
+        order.nalone = ci_form_count(f, order.nalone, 0);
         ci_form_expr(f, " where [", &order.alone, "]");
     }
     return order;

@@ -231,6 +231,7 @@ typedef struct CiProcHead {
     const CiExpr *parts, *part; /* parts of its reduction or scan, NULL: one; elements of each, NULL:
                                    they are subtrees */
     bool is_chained;            /* a part starts from what the one before it has handed on */
+    const CiExpr *unit_work;    /* elements that a unit accesses, about; NULL: not known */
     const CiLoc *locs;
     int nlocs;
 } CiProcHead;

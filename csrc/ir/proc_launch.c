@@ -77,6 +77,7 @@ ci_procs_launch(const CiProcs *procs, const char *kernel)
         if (!proc)
             continue;
         made.of[is_finish ? CI_LAUNCH_finish_units : CI_LAUNCH_units] = count_units(sym, proc);
+        made.of[CI_LAUNCH_unit_work] = is_finish ? made.of[CI_LAUNCH_unit_work] : proc->head.unit_work;
         partials = ci_expr_max(sym, partials, count_partials(sym, proc));
         ci_stmts_visit(&proc->body, add_scratch, &scratch);
     }

@@ -8,6 +8,8 @@
 
 /* ---- pieces ---- */
 
+#define MOST_LANES (1 << 24)
+
 /* f32x16: one word. */
 static CiType
 form_type(CiForm *f, CiType type)
@@ -20,9 +22,9 @@ form_type(CiForm *f, CiType type)
     type.lanes = 1;
     size_t length = x ? (size_t)(x - word) : strlen(word);
     type.dtype = ci_dtype_find(ci_intern_chars(f->ctx, word, length));
-    for (int lanes = 0; x && x[1] >= '0' && x[1] <= '9'; x++)
+    for (int lanes = 0; x && x[1] >= '0' && x[1] <= '9' && lanes < MOST_LANES; x++)
         type.lanes = lanes = 10 * lanes + x[1] - '0';
-    if (type.dtype == CI_DTYPE_none)
+    if (type.dtype == CI_DTYPE_none || type.lanes < 1 || (x && x[1]))
         ci_lexer_fail(&f->lex, "no type is called %s", word);
     return type;
 }
@@ -253,7 +255,7 @@ form_operand(CiProcForm *p, CiStmt *stmt, const CiOperand *operand)
         *(bool *)at = true;
         break;
     case CI_OPERAND_number:
-        stmt->number = (int)ci_form_int(f, stmt->number);
+        stmt->number = ci_form_count(f, stmt->number, 0);
         break;
     case CI_OPERAND_op:
         stmt->op = ci_form_op(f, stmt->op);

@@ -12,13 +12,13 @@ form_axes(CiForm *f, CiProcHead *head)
         CiPointAxis axis = f->out ? head->axes[k] : (CiPointAxis){0};
         axis.var = ci_form_word(f, axis.var);
         if (ci_form_flag(f, " by ", axis.tile != 0))
-            axis.tile = (int)ci_form_int(f, axis.tile);
+            axis.tile = ci_form_count(f, axis.tile, 0);
         if (!f->out)
             CI_PUSH(f->ctx, head->axes, head->naxes, capacity, axis);
     }
 }
 
-/* over i0 by 64, i1 by 8 in lanes parts [46] of [65536]: what passes have still to do. */
+/* over i0 by 64, i1 by 8 in lanes parts [46] of [65536] work [65536]: what passes have still to do. */
 static void
 form_head(CiForm *f, CiProc *proc)
 {
@@ -43,6 +43,7 @@ form_head(CiForm *f, CiProc *proc)
         ci_form_if(f, " of [", &head->part, "]");
     else if (head->is_chained)
         ci_form_text(f, " parts [");
+    ci_form_if(f, " work [", &head->unit_work, "]");
 }
 
 static void

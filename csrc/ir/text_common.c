@@ -3,6 +3,7 @@
 #include "ir/text_common.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <string.h>
 
 CiForm
@@ -147,6 +148,16 @@ ci_form_int(CiForm *f, int64_t value)
         return ci_lexer_expect_int(&f->lex);
     ci_text_add(f->out, "%" PRId64, value);
     return value;
+}
+
+int
+ci_form_count(CiForm *f, int value, int least)
+{
+    CiLexer at = f->lex;
+    int64_t count = ci_form_int(f, value);
+    if (!f->out && (count < least || count > INT_MAX))
+        ci_lexer_fail(&at, "a number from %d to %d is expected here", least, INT_MAX);
+    return (int)count;
 }
 
 const char *

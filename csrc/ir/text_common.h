@@ -48,6 +48,7 @@ void ci_form_leave(CiForm *f, const char *close);
 const CiExpr *ci_form_enter_scope(CiForm *f, const CiExpr *symbol); /* the text declares it */
 void ci_form_leave_scope(CiForm *f, int outside); /* as many symbols as there were have their names back */
 int64_t ci_form_int(CiForm *f, int64_t value);
+int ci_form_count(CiForm *f, int value, int least); /* from the least one to INT_MAX */
 const char *ci_form_word(CiForm *f, const char *name);
 const char *ci_form_name(CiForm *f, const char *name);     /* as it is when safe, else quoted */
 const char *ci_form_string(CiForm *f, const char *string); /* quoted */

@@ -241,9 +241,9 @@ ci_form_loc(CiForm *f, const char *before, CiLoc loc)
         ci_text_add(f->out, "%s@", before);
     loc.file = form_path(f, loc.file ? loc.file : "");
     ci_form_text(f, ":");
-    loc.line = (int)ci_form_int(f, loc.line);
+    loc.line = ci_form_count(f, loc.line, 1);
     if (ci_form_flag(f, " quiet ", loc.quiet != 0))
-        loc.quiet = (unsigned)ci_form_int(f, loc.quiet);
+        loc.quiet = (unsigned)ci_form_count(f, (int)loc.quiet, 0);
     return loc;
 }
 

@@ -179,7 +179,6 @@ flatten_launch(CiFlatten *flat, const CiKernel *kernel, CiSide side)
     plan->launch.nscalars = program->nscalars;
     plan->launch.may_fail = kernel->nchecks > 0;
     plan->sizes = ci_values_row(&flat->builder, kernel->nsize_args, kernel->size_args);
-    plan->unit_work = number_of(flat, kernel->unit_work);
     ci_kernel_visit_scalars(flat->wrapper->kernels, kernel, note_scalar, (void *[]){flat, plan});
     plan->first_reason = program->nreasons;
     for (int k = 0; k < kernel->nchecks; k++)
@@ -390,7 +389,6 @@ void
 ci_plan_launch_fill(const CiPlanLaunch *plan, const int64_t *values, CiLaunch *launch)
 {
     launch->sizes = values + plan->sizes;
-    launch->unit_work = values[plan->unit_work];
 }
 
 /* The table stands still now, so layouts can point into it. */
@@ -415,9 +413,9 @@ finish_static(CiProgram *program)
 
 /* Elements that a kernel touches, its extents being numbers. */
 static double
-work_of(const CiKernel *kernel)
+work_of(CiSym *sym, const CiKernel *kernel)
 {
-    double points = 1, work = ci_kernel_tree(kernel) ? (double)kernel->unit_work->high : 0;
+    double points = 1, work = ci_kernel_tree(kernel) ? (double)ci_tree_work(sym, kernel)->high : 0;
     for (int k = 0; k < kernel->nouter; k++)
         points *= (double)kernel->outer[k].extent->high;
     for (int s = 0; s < kernel->nstages && !ci_kernel_tree(kernel); s++) {
@@ -442,7 +440,7 @@ count_work(const CiFlatten *flat)
             return INT64_MAX; /* another thread may have to come first */
     for (int i = 0; i < w->nlines; i++)
         if (w->lines[i].kind == CI_LINE_launch)
-            work += work_of(w->lines[i].kernel);
+            work += work_of(w->kernels->loops->sym, w->lines[i].kernel);
     return work < 9e18 ? (int64_t)work : INT64_MAX;
 }
 

@@ -47,7 +47,7 @@ typedef struct CiPlanLaunch {
         launch; /* buffers, scalars, threads are the call's; with symbols also sizes and counts */
     const int *slots;
     int nbuffers, device;
-    int sizes, unit_work;
+    int sizes;
     int *scalars; /* slots of run-time scalars it reads */
     int nscalars, capscalars;
     int first_reason; /* of the checks in it: a fault's node counts from there */

@@ -166,9 +166,9 @@ find_accesses(CiSym *sym, const CiKernel *kernel, int maker_stage, const CiNest 
 /* A row of a size that only a launch knows is no larger than what it saves: the buffer has such a
  * row for each outer point. */
 static bool
-may_place_row(CiSym *sym, const CiMachine *machine, const CiKernel *kernel, const CiExpr *bytes)
+may_place_row(CiSym *sym, const CiMachine *machine, const CiLabels *labels, const CiKernel *kernel)
 {
-    const CiExpr *all = ci_expr_add(sym, ci_kernel_rows_end(sym, kernel), bytes);
+    const CiExpr *all = ci_labels_rows_end(sym, labels, kernel, kernel->nplacements);
     if (ci_template_is_whole(kernel)) /* its loops have no rows */
         return true;
     if (ci_expr_is_const(all, NULL))
@@ -176,26 +176,27 @@ may_place_row(CiSym *sym, const CiMachine *machine, const CiKernel *kernel, cons
     return machine->has_rows_of_any_size && kernel->nouter > 0;
 }
 
+/* A kernel whose buffers are placed, and how the machine runs it. */
+typedef struct Placer {
+    CiContext *ctx;
+    CiSym *sym;
+    const CiMachine *machine;
+    CiKernel *kernel;
+    const CiLabels *labels;
+} Placer;
+
 static bool
-place_row(CiSym *sym, const CiMachine *machine, CiKernel *kernel, const Reach *reach,
-          CiPlacement *placement)
+place_row(Placer *p, const Reach *reach, CiBuffer *buffer)
 {
     if (reach->low == CI_MINUS_INFINITY || !reach->most)
         return false;
-    const CiExpr *low = ci_expr_const(sym, reach->low), *line = ci_expr_const(sym, 64);
-    const CiExpr *count =
-        ci_expr_add(sym, ci_expr_sub(sym, reach->most, low), ci_expr_const(sym, 1));
-    count = ci_expr_mul(sym, count, ci_expr_const(sym, ci_kernel_outer_lanes(kernel)));
-    const CiExpr *bytes =
-        ci_expr_mul(sym, count, ci_expr_const(sym, ci_kernel_row_item_bytes(kernel, placement->buffer->dtype)));
-    bytes = ci_expr_mul(sym, ci_expr_ceildiv(sym, bytes, line), line);
-    if (!may_place_row(sym, machine, kernel, bytes))
-        return false;
-    placement->place = CI_PLACE_row;
-    placement->row_base = ci_expr_add(sym, reach->outer, low);
-    placement->row_size = count;
-    placement->scratch_offset = ci_kernel_rows_end(sym, kernel);
-    return true;
+    const CiExpr *low = ci_expr_const(p->sym, reach->low);
+    CiPlacement row = {.buffer = buffer, .place = CI_PLACE_row, .row_base = ci_expr_add(p->sym, reach->outer, low)};
+    row.row_size = ci_expr_add(p->sym, ci_expr_sub(p->sym, reach->most, low), ci_expr_const(p->sym, 1));
+    CI_PUSH(p->ctx, p->kernel->placements, p->kernel->nplacements, p->kernel->capplacements, row);
+    bool is_placed = may_place_row(p->sym, p->machine, p->labels, p->kernel);
+    p->kernel->nplacements -= !is_placed;
+    return is_placed;
 }
 
 /* The maker's stage, or -1. */
@@ -214,31 +215,28 @@ find_maker(const CiKernel *kernel, const CiBuffer *buffer, const CiNest **maker)
 /* Places a row whose size is bounded by the ranges of sizes; false if it is unbounded or too
  * large. */
 static bool
-place_bounded_row(CiSym *sym, const CiMachine *machine, CiKernel *kernel, CiPlacement *row)
+place_bounded_row(Placer *p, CiBuffer *buffer)
 {
     const CiNest *maker = NULL;
     Reach reach;
-    int stage = find_maker(kernel, row->buffer, &maker);
-    if (stage < 0 || !find_accesses(sym, kernel, stage, maker, &reach) || reach.is_same_loop ||
+    int stage = find_maker(p->kernel, buffer, &maker);
+    if (stage < 0 || !find_accesses(p->sym, p->kernel, stage, maker, &reach) || reach.is_same_loop ||
         reach.high == CI_INFINITY)
         return false;
-    reach.most = ci_expr_const(sym, reach.high);
-    return place_row(sym, machine, kernel, &reach, row);
+    reach.most = ci_expr_const(p->sym, reach.high);
+    return place_row(p, &reach, buffer);
 }
 
 void
 ci_kernel_place_rows(const CiKernels *kernels, CiKernel *kernel)
 {
     const CiLoops *loops = kernels->loops;
+    const CiLabels labels = ci_labels(loops->ctx, loops->sym, kernels->machine, kernel);
+    Placer p = {loops->ctx, loops->sym, kernels->machine, kernel, &labels};
     int count = 0;
     for (int k = 0; k < kernel->nbuffers; k++) {
-        CiPlacement row = {.buffer = kernel->buffers[k]};
-        if (row.buffer->is_private && kernel->is_stored[k] &&
-            place_bounded_row(loops->sym, kernels->machine, kernel, &row)) {
-            CI_PUSH(loops->ctx, kernel->placements, kernel->nplacements,
-                    kernel->capplacements, row);
+        if (kernel->buffers[k]->is_private && kernel->is_stored[k] && place_bounded_row(&p, kernel->buffers[k]))
             continue;
-        }
         kernel->buffers[count] = kernel->buffers[k];
         kernel->is_stored[count++] = kernel->is_stored[k];
     }
@@ -262,24 +260,21 @@ is_made_here(const CiScheduler *s, const CiKernel *kernel, const CiNest *first)
 }
 
 static void
-place_target(CiScheduler *s, CiKernel *kernel, int fusion, int stage, const CiNest *nest)
+place_target(CiScheduler *s, Placer *p, int fusion, int stage, const CiNest *nest)
 {
     CiBuffer *buffer = nest->target;
-    CiPlacement placement = {.buffer = buffer};
+    CiKernel *kernel = p->kernel;
     Reach reach;
     bool is_private = buffer->kind == CI_BUFFER_temp &&
                       s->totals->readers[buffer->id] == fusion && is_made_here(s, kernel, nest);
     if (!is_private || !find_accesses(s->sym, kernel, stage, nest, &reach))
         return;
-    if (reach.is_same_loop)
-        placement.place = CI_PLACE_register;
-    else if (reach.is_one_element)
-        placement.place = CI_PLACE_local;
-    else if (ci_kernel_is_split(kernel) || !place_row(s->sym, s->machine, kernel, &reach, &placement)) {
-        buffer->is_private = !ci_kernel_is_split(kernel);
-        return;
+    if (reach.is_same_loop || reach.is_one_element) {
+        CiPlacement placement = {.buffer = buffer, .place = reach.is_same_loop ? CI_PLACE_register : CI_PLACE_local};
+        CI_PUSH(s->ctx, kernel->placements, kernel->nplacements, kernel->capplacements, placement);
+    } else if (p->labels->parts || !place_row(p, &reach, buffer)) {
+        buffer->is_private = !p->labels->parts;
     }
-    CI_PUSH(s->ctx, kernel->placements, kernel->nplacements, kernel->capplacements, placement);
 }
 
 void
@@ -357,24 +352,27 @@ ci_take_operands(CiScheduler *s, CiKernel *kernel, const CiKernel *leaf, const C
 }
 
 static void
-place_targets(CiScheduler *s, CiKernel *kernel, int fusion)
+place_targets(CiScheduler *s, CiKernel *kernel, const CiLabels *labels, int fusion)
 {
+    Placer p = {s->ctx, s->sym, s->machine, kernel, labels};
     CiNestAt at = CI_BEFORE_NESTS;
     for (const CiNest *nest; (nest = ci_kernel_next_nest(kernel, &at));)
-        place_target(s, kernel, fusion, at.stage, nest);
+        place_target(s, &p, fusion, at.stage, nest);
 }
 
 void
 ci_place_leaf(CiScheduler *s, CiKernel *leaf, const CiFusion *fusion)
 {
-    place_targets(s, leaf, fusion->number);
+    const CiLabels labels = ci_labels_of_leaf(s->ctx, s->sym, s->machine, leaf);
+    place_targets(s, leaf, &labels, fusion->number);
 }
 
 void
 ci_place_buffers(CiScheduler *s, int fusion)
 {
     CiKernel *kernel = s->fusions[fusion].kernel;
-    place_targets(s, kernel, s->fusions[fusion].number);
+    const CiLabels labels = ci_labels(s->ctx, s->sym, s->machine, kernel);
+    place_targets(s, kernel, &labels, s->fusions[fusion].number);
     CiNestAt at = CI_BEFORE_NESTS;
     for (const CiNest *nest; (nest = ci_kernel_next_nest(kernel, &at));)
         ci_take_operands(s, kernel, kernel, nest);

@@ -130,9 +130,8 @@ finish_kernel(CiScheduler *s, int number)
     if (fusion->ext || fusion->region || fusion->check)
         return;
     ci_add_locs(s, kernel, fusion);
-    ci_label_axes(s, kernel);
+    ci_finish_axes(s, kernel);
     ci_place_buffers(s, number);
-    ci_find_short_rows(s, kernel);
 }
 
 void

@@ -60,7 +60,7 @@ inner_bytes(const CiKernel *kernel)
 static const char *
 check_parallelism(CiScheduler *s, const CiKernel *kernel, int count)
 {
-    if (count == 1 || !has_few_points(s, kernel) || ci_can_split(s, kernel))
+    if (count == 1 || !has_few_points(s, kernel) || ci_can_split(s->machine, kernel))
         return NULL;
     if (ci_amount_high(inner_bytes(kernel)) <= CI_CHOOSE(s, apart_bytes))
         return NULL;

@@ -133,7 +133,7 @@ int
 ci_find_donations(CiScheduler *s, const CiKernel *kernel, CiDonation *found)
 {
     int count = 0;
-    if (!is_flat(kernel) || ci_kernel_is_split(kernel) || kernel->kind)
+    if (!is_flat(kernel) || kernel->kind)
         return 0;
     for (int b = 0; b < kernel->nbuffers; b++) {
         CiBuffer *to = kernel->buffers[b];
@@ -148,7 +148,7 @@ ci_find_donations(CiScheduler *s, const CiKernel *kernel, CiDonation *found)
                 found[count++] = (CiDonation){from, to};
         }
     }
-    return count;
+    return count && ci_labels(s->ctx, s->sym, s->machine, kernel).parts ? 0 : count;
 }
 
 /* ---- in a list of kernels ---- */

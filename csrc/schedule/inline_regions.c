@@ -14,8 +14,6 @@
 #include "ir/layout.h"
 #include "schedule/plan.h"
 
-#define LONG_WORK ((int64_t)1 << 40)
-
 /* ---- which regions ---- */
 
 static bool
@@ -93,22 +91,6 @@ is_worth_threads(const CiScheduler *block, const CiNest *nest)
            (unknown && !is_slice(block, unknown));
 }
 
-/* The largest value of a size, or more, for all values of a symbol in [low, limit), when it is
- * known at which end that is. */
-static const CiExpr *
-largest_over(CiSym *sym, const CiExpr *e, const CiExpr *symbol, int64_t low, const CiExpr *limit)
-{
-    const CiExpr *coef, *rest, *end = ci_expr_const(sym, low);
-    if (!ci_expr_split_linear(sym, e, symbol, &coef, &rest) || (coef->low < 0 && coef->high > 0))
-        return NULL;
-    if (coef->low >= 0)
-        end = limit ? ci_expr_sub(sym, limit, ci_expr_const(sym, 1)) : NULL;
-    if (!end || low == CI_MINUS_INFINITY)
-        return NULL;
-    return ci_expr_max(sym, ci_expr_add(sym, rest, ci_expr_mul(sym, coef, end)),
-                       ci_expr_const(sym, 0));
-}
-
 static const CiExpr *
 largest_over_defined(const CiScheduler *block, const CiExpr *e)
 {
@@ -119,7 +101,7 @@ largest_over_defined(const CiScheduler *block, const CiExpr *e)
         /* The symbol's limit may contain a loop's number of iterations under its name in the
          * graph. */
         bool is_open = ci_expr_equals_const(check->limit, CI_INFINITY);
-        e = largest_over(block->sym, e, check->symbol, check->symbol->low,
+        e = ci_largest_over(block->sym, e, check->symbol, check->symbol->low,
                          is_open ? NULL : check->limit);
     }
     return e;
@@ -136,7 +118,7 @@ largest(const CiScheduler *block, const CiScheduler *outside, const CiExpr *e)
         if (e && block->condition)
             e = largest_over_defined(block->condition, e);
         if (e && var && ci_expr_depends_on(e, var))
-            e = largest_over(block->sym, e, var, 0, block->scope->region->extent);
+            e = ci_largest_over(block->sym, e, var, 0, block->scope->region->extent);
     }
     return e;
 }
@@ -253,7 +235,7 @@ static CiKernel *
 make_leaf(CiScheduler *block, CiFusion *fusion)
 {
     CiKernel *leaf = ci_plan_fusion(block, fusion);
-    ci_label_leaf(block, leaf);
+    ci_merge_all_axes(block, leaf);
     ci_place_leaf(block, leaf, fusion);
     return leaf;
 }
@@ -318,107 +300,17 @@ take_tree(CiScheduler *s, CiKernel *root, const CiLoopTree *tree)
     }
 }
 
-/* The extent if it is unknown, else its upper bound, which is good enough for an estimate. */
-static const CiExpr *
-at_most(CiScheduler *s, const CiExpr *extent)
-{
-    return is_unknown(extent) ? extent : ci_expr_const(s->sym, extent->high);
-}
-
-static const CiExpr *
-extent_work(CiScheduler *s, const CiKernel *leaf)
-{
-    const CiExpr *work = ci_expr_const(s->sym, 0);
-    for (int t = 0; t < leaf->nstages; t++) {
-        const CiExpr *stage = ci_expr_const(s->sym, 1);
-        for (int k = 0; k < leaf->stages[t].naxes; k++)
-            stage = ci_expr_mul(s->sym, stage, at_most(s, leaf->stages[t].axes[k].extent));
-        work = ci_expr_add(s->sym, work, stage);
-    }
-    for (int k = 0; k < leaf->nouter; k++)
-        work = ci_expr_mul(s->sym, work, at_most(s, leaf->outer[k].extent));
-    return work;
-}
-
-static CiAmount
-leaf_work(const CiKernel *leaf)
-{
-    CiAmount outer = ci_amount(1), work = ci_amount(1);
-    for (int k = 0; k < leaf->nouter; k++)
-        outer = ci_amount_of(outer, leaf->outer[k].extent);
-    for (int t = 0; t < leaf->nstages; t++) {
-        CiAmount stage = outer;
-        for (int k = 0; k < leaf->stages[t].naxes; k++)
-            stage = ci_amount_of(stage, leaf->stages[t].axes[k].extent);
-        work = ci_amount_plus(work, stage);
-    }
-    return work;
-}
-
-/* Estimated work of a tree, used to tell long-running kernels. A `while` counts as long. */
-static CiAmount
-tree_work(const CiLoopTree *tree)
-{
-    CiAmount work = ci_amount(0);
-    for (int k = 0; k < tree->count; k++) {
-        const CiTreeNode *node = &tree->nodes[k];
-        CiAmount own = ci_amount(1);
-        if (node->leaf)
-            own = leaf_work(node->leaf);
-        else if (node->kind == CI_TREE_while)
-            own = ci_amount(LONG_WORK);
-        else
-            own = ci_amount_plus(own,
-                                 ci_amount_plus(tree_work(&node->body), tree_work(&node->other)));
-        work = ci_amount_plus(
-            work, node->kind == CI_TREE_for ? ci_amount_of(own, node->region->extent) : own);
-    }
-    return work;
-}
-
-/* Upper bound of the work of one iteration. Inner loops of unknown length count with their largest
- * extent. */
-static const CiExpr *
-trip_work(CiScheduler *s, const CiLoopTree *tree)
-{
-    const CiExpr *work = ci_expr_const(s->sym, 1);
-    for (int k = 0; k < tree->count && work; k++) {
-        const CiTreeNode *node = &tree->nodes[k];
-        const CiExpr *own = node->leaf ? extent_work(s, node->leaf) : trip_work(s, &node->body);
-        const CiRegion *region = node->region;
-        if (own && node->kind == CI_TREE_if)
-            own = ci_expr_add(s->sym, own, trip_work(s, &node->other));
-        if (own && node->kind == CI_TREE_for) {
-            own = ci_expr_mul(s->sym, own, at_most(s, region->extent));
-            if (ci_expr_depends_on(own, region->var))
-                own = largest_over(s->sym, own, region->var, 0, region->extent);
-        }
-        if (node->kind == CI_TREE_while)
-            own = ci_expr_const(s->sym, LONG_WORK);
-        work = ci_expr_add(s->sym, work, own ? own : ci_expr_const(s->sym, LONG_WORK));
-    }
-    return work;
-}
-
-/* Makes the outermost loops the kernel's parallel axes. One iteration of the innermost is a work
- * unit. */
+/* Makes the outermost loops the kernel's outer axes. One iteration of the innermost is a work unit. */
 static void
 share_out(CiScheduler *s, CiKernel *kernel, CiLoopTree *tree, int count)
 {
-    const CiExpr *work;
     kernel->outer = CI_NEW_ARRAY(s->ctx, CiKernelAxis, count);
-    kernel->nouter = kernel->nparallel = count;
+    kernel->nouter = count;
     for (int k = 0; k < count; k++) {
         const CiTreeNode loop = tree->nodes[0];
-        kernel->outer[k] = (CiKernelAxis){
-            .var = loop.region->var, .extent = loop.region->extent, .label = CI_LABEL_parallel};
+        kernel->outer[k] = (CiKernelAxis){loop.region->var, loop.region->extent};
         *tree = loop.body;
     }
-    work = trip_work(s, tree);
-    for (int k = 0; k < count && work; k++)
-        if (ci_expr_depends_on(work, kernel->outer[k].var))
-            work = largest_over(s->sym, work, kernel->outer[k].var, 0, kernel->outer[k].extent);
-    kernel->unit_work = work ? work : ci_expr_const(s->sym, LONG_WORK);
 }
 
 CiKernel *
@@ -431,8 +323,6 @@ ci_finish_tree(CiScheduler *s, const CiFusion *fusion)
     one.fusions[0] = *fusion;
     one.nfusions = 1;
     add_block(&one, s, kernel, tree);
-    int64_t work = ci_amount_high(tree_work(tree));
-    kernel->unit_work = ci_expr_const(s->sym, work < LONG_WORK ? work : LONG_WORK);
     CiStage stage = {.tree = tree};
     CI_PUSH(s->ctx, kernel->stages, kernel->nstages, kernel->capstages, stage);
     int nparallel = ci_parallel_loops(s, fusion->region, tree);

@@ -3,6 +3,7 @@
 #ifndef CI_SCHEDULE_PLAN_H
 #define CI_SCHEDULE_PLAN_H
 
+#include "analysis/labels.h"
 #include "analysis/templates.h"
 #include "loops/loops.h"
 #include "schedule/schedule.h"
@@ -108,16 +109,10 @@ void ci_fuse_attention(CiScheduler *s);
 bool ci_can_merge_axes(CiScheduler *s, const CiNest *nest, const CiExpr *outer,
                        const CiExpr *inner, const CiExpr *extent);
 void ci_merge_axes(CiScheduler *s, CiNest *nest, int k, const CiExpr *var, const CiExpr *extent);
-/* Merged axes, lanes, splits, units; of a leaf, merged axes and lanes. */
-void ci_label_axes(CiScheduler *s, CiKernel *kernel);
-void ci_label_leaf(CiScheduler *s, CiKernel *leaf);
-bool ci_can_split(CiScheduler *s, const CiKernel *kernel);
-
-/* rows_in_lanes.c: lanes on the last axis, each with a row, where rows are read again; false if none are. */
-bool ci_put_rows_in_lanes(CiScheduler *s, CiKernel *kernel);
-
-/* multi_row.c: folds over rows of unknown length, which may be short. */
-void ci_find_short_rows(CiScheduler *s, CiKernel *kernel);
+/* Axes that every nest accesses as one become one. */
+void ci_merge_all_axes(CiScheduler *s, CiKernel *kernel);
+/* Merges axes, and finds the kind of a kernel and the direction of its reductions. */
+void ci_finish_axes(CiScheduler *s, CiKernel *kernel);
 
 /* inline_regions.c: regions that are small enough to be trees inside one kernel. */
 const char *ci_why_not_tree(CiScheduler *s, const CiFusion *fusion); /* its blocks are grouped */

@@ -12,7 +12,16 @@ add_value(CiValuesBuilder *builder, int64_t initial, int segment)
     return values->count - 1;
 }
 
-/* A new value, made by one instruction in the later segment of its operands, or right now. */
+/* A value that an earlier formula has computed, or a new one. */
+static int
+take_spare(CiValuesBuilder *builder)
+{
+    if (builder->nused == builder->nspare)
+        CI_PUSH(builder->ctx, builder->spare, builder->nspare, builder->capspare, add_value(builder, 0, 0));
+    return builder->spare[builder->nused++];
+}
+
+/* A new value, made by one instruction in the formula or the later segment of its operands, or right now. */
 static int
 add_code(CiValuesBuilder *builder, CiValueCode code)
 {
@@ -20,12 +29,12 @@ add_code(CiValuesBuilder *builder, CiValueCode code)
     int segment = builder->segment_of[code.a];
     if (code.op != CI_VALUE_copy && builder->segment_of[code.b] > segment)
         segment = builder->segment_of[code.b];
-    code.out = add_value(builder, 0, segment);
+    code.out = builder->formula && segment >= 0 ? take_spare(builder) : add_value(builder, 0, segment);
     if (segment < 0) {
         CiSegment now = {&code, 1, 1};
         ci_values_run(&now, 1, values->initial);
     } else {
-        CiSegment *into = &values->segments[segment];
+        CiSegment *into = builder->formula ? builder->formula : &values->segments[segment];
         CI_PUSH(builder->ctx, into->code, into->ncode, into->capcode, code);
     }
     return code.out;
@@ -61,6 +70,31 @@ ci_values_add_symbol(CiValuesBuilder *builder, const CiExpr *symbol, bool is_loo
     return number;
 }
 
+int
+ci_values_add_variable(CiValuesBuilder *builder, const CiExpr *symbol)
+{
+    int number = add_value(builder, 0, 0);
+    remember(builder, symbol, number);
+    return number;
+}
+
+int
+ci_values_find(const CiValuesBuilder *builder, const CiExpr *e)
+{
+    return (int)(intptr_t)ci_map_find(builder->numbers, CI_KEY(e)) - 1;
+}
+
+CiFormula
+ci_values_formula(CiValuesBuilder *builder, const CiExpr *e)
+{
+    CiFormula formula = {0, {0}};
+    builder->formula = &formula.code;
+    builder->nused = 0;
+    formula.number = ci_values_number(builder, e);
+    builder->formula = NULL;
+    return formula;
+}
+
 static int
 number_linear(CiValuesBuilder *builder, const CiExpr *e)
 {
@@ -91,15 +125,16 @@ ci_values_number(CiValuesBuilder *builder, const CiExpr *e)
                                     [CI_EXPR_mod] = CI_VALUE_mod,
                                     [CI_EXPR_min] = CI_VALUE_min,
                                     [CI_EXPR_max] = CI_VALUE_max};
-    intptr_t known = (intptr_t)ci_map_find(builder->numbers, CI_KEY(e));
-    if (known)
-        return (int)(known - 1);
+    int known = ci_values_find(builder, e);
+    if (known >= 0)
+        return known;
     if (e->kind == CI_EXPR_symbol)
         ci_fail(builder->ctx, CI_ERR_INTERNAL, "symbol %s has no value in the program", e->name);
     int number = e->kind == CI_EXPR_const    ? add_value(builder, e->value, -1)
                  : e->kind == CI_EXPR_linear ? number_linear(builder, e)
                                              : number_chain(builder, e, OPS[e->kind]);
-    remember(builder, e, number);
+    if (!builder->formula || builder->segment_of[number] < 0)
+        remember(builder, e, number);
     return number;
 }
 

@@ -46,12 +46,25 @@ typedef struct CiValuesBuilder {
     CiMap *numbers;  /* expression -> its number + 1 */
     int *segment_of; /* per value: -1 constant */
     int nsegment_of, capsegment_of;
+    CiSegment *formula; /* of the formula that is made; NULL: none is */
+    int *spare; /* values that formulas compute in turn */
+    int nspare, capspare, nused;
 } CiValuesBuilder;
+
+/* An expression with code of its own, which is run when the value is asked for. */
+typedef struct CiFormula {
+    int number;
+    CiSegment code;
+} CiFormula;
 
 void ci_values_begin(CiValuesBuilder *builder, CiContext *ctx, CiValues *values);
 /* Symbols first, extents before loop variables; each loop variable opens a segment. Returns its
  * number. */
 int ci_values_add_symbol(CiValuesBuilder *builder, const CiExpr *symbol, bool is_loop_variable);
+/* A symbol that gets its value, and perhaps another later, when formulas are evaluated. Returns its number. */
+int ci_values_add_variable(CiValuesBuilder *builder, const CiExpr *symbol);
+int ci_values_find(const CiValuesBuilder *builder, const CiExpr *e); /* its number, or -1 */
+CiFormula ci_values_formula(CiValuesBuilder *builder, const CiExpr *e);
 /* The number of an expression's value. Fails with CI_ERR_INTERNAL on an unknown symbol. */
 int ci_values_number(CiValuesBuilder *builder, const CiExpr *e);
 int ci_values_constant(CiValuesBuilder *builder, int64_t value);
@@ -59,5 +72,12 @@ int ci_values_constant(CiValuesBuilder *builder, int64_t value);
 int ci_values_row(CiValuesBuilder *builder, int count, const CiExpr *const *exprs);
 
 void ci_values_run(const CiSegment *segment, int ncode, int64_t *table);
+static inline int64_t
+ci_formula_evaluate(const CiFormula *formula, int64_t *table)
+{
+    if (formula->code.ncode)
+        ci_values_run(&formula->code, formula->code.ncode, table);
+    return table[formula->number];
+}
 
 #endif

@@ -488,22 +488,23 @@ ci_emit_combine(CiEmitter *e, CiText *out, CiOp fold, CiDtype dtype, const char 
     ci_emit_pointwise(e, out, ci_op_combine(fold), is_sum ? ci_dtype_sum(dtype) : dtype, names);
 }
 
+static void
+convert(CiEmitter *e, CiText *out, const char *function, CiDtype dtype, const char *value)
+{
+    bool is_narrow = ci_dtype_is_narrow(dtype);
+    ci_text_add(out, is_narrow ? "%s(%s)" : "%s%s", is_narrow ? use(e, function, dtype) : "", value);
+}
+
 void
 ci_emit_widen(CiEmitter *e, CiText *out, CiDtype dtype, const char *element)
 {
-    if (ci_dtype_is_narrow(dtype))
-        ci_text_add(out, "%s(%s)", use(e, "widen", dtype), element);
-    else
-        ci_text_add(out, "%s", element);
+    convert(e, out, "widen", dtype, element);
 }
 
 void
 ci_emit_narrow(CiEmitter *e, CiText *out, CiDtype dtype, const char *value)
 {
-    if (ci_dtype_is_narrow(dtype))
-        ci_text_add(out, "%s(%s)", use(e, "narrow", dtype), value);
-    else
-        ci_text_add(out, "%s", value);
+    convert(e, out, "narrow", dtype, value);
 }
 
 int

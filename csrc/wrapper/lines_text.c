@@ -91,7 +91,7 @@ form_field(LinesForm *p, CiLine *line, CiLineField field)
         line->symbol = form_symbol(f, line->symbol);
         break;
     case CI_FIELD_int:
-        *(int *)at = (int)ci_form_int(f, *(int *)at);
+        *(int *)at = ci_form_count(f, *(int *)at, -1);
         break;
     case CI_FIELD_kernel:
         line->kernel = form_kernel(p, f->out ? line->kernel->name : NULL, line->kernel, false);

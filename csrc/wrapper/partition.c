@@ -94,8 +94,6 @@ note_numbers(Border *border, const CiLine *line)
     note_expr(border, line->bytes);
     for (int k = 0; kernel && k < kernel->nsize_args; k++)
         note_expr(border, kernel->size_args[k]);
-    if (kernel)
-        note_expr(border, kernel->unit_work);
     for (int k = 0; ext && k <= ext->noperands; k++) {
         note_expr(border, ext->offsets[k]);
         for (int axis = 0; axis < ext->ranks[k]; axis++) {

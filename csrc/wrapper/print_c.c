@@ -239,7 +239,7 @@ print_launch(Printer *printer, const CiLine *line)
                     kernel->name, kernel->name);
     else
         ci_text_add(out, "status = ci_run_split(%s, 0, buffers, sizes, scalars", kernel->name);
-    for (int k = 0; k < CI_LAUNCH_COUNT; k++) {
+    for (int k = 0; k < CI_LAUNCH_unit_work; k++) {
         if (k == CI_LAUNCH_finish_units && !is_split)
             continue;
         ci_text_add(out, ", ");

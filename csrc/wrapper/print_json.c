@@ -146,10 +146,10 @@ static void
 print_amounts(CiText *out, const CiProcs *procs, const CiKernel *kernel)
 {
     CiLaunchExprs launch = procs ? ci_procs_launch(procs, kernel->name) : (CiLaunchExprs){{NULL}};
-    for (int k = 0; k < CI_LAUNCH_COUNT; k++)
+    for (int k = 0; k < CI_LAUNCH_unit_work; k++)
         if (launch.of[k])
             print_expr_field(out, ci_launch_names[k], launch.of[k]);
-    if (kernel->is_chained)
+    if (launch.of[CI_LAUNCH_partial_bytes] && !launch.of[CI_LAUNCH_finish_units])
         ci_text_add(out, ", \"chained\": true");
     if (kernel->nchecks)
         print_reasons(out, kernel);

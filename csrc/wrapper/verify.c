@@ -216,7 +216,6 @@ check_launch(Verify *verify, const CiKernel *kernel)
 {
     for (int k = 0; k < kernel->nsize_args; k++)
         check_expr(verify, kernel->size_args[k]);
-    check_expr(verify, kernel->unit_work);
 }
 
 /* Each iteration of a parallel loop may store only to its own part of memory from outside the

@@ -467,6 +467,19 @@ cx_sizes_tuple(int rank, const int64_t *sizes)
     return tuple;
 }
 
+PyObject *
+cx_size_items(PyObject *object, int capacity)
+{
+    PyObject *items = PySequence_Fast(object, "an int or a sequence of ints is expected");
+
+    if (items != NULL && PySequence_Fast_GET_SIZE(items) > capacity) {
+        PyErr_Format(PyExc_ValueError, "maximum supported dimension for an ndarray is currently %d, found %zd",
+                     capacity, PySequence_Fast_GET_SIZE(items));
+        Py_CLEAR(items);
+    }
+    return items;
+}
+
 int
 cx_sizes_from(PyObject *object, int64_t *sizes, int capacity)
 {
@@ -477,16 +490,10 @@ cx_sizes_from(PyObject *object, int64_t *sizes, int capacity)
         sizes[0] = PyNumber_AsSsize_t(object, PyExc_OverflowError);
         return sizes[0] == -1 && PyErr_Occurred() ? -1 : 1;
     }
-    items = PySequence_Fast(object, "an int or a sequence of ints is expected");
+    items = cx_size_items(object, capacity);
     if (items == NULL)
         return -1;
     Py_ssize_t n = PySequence_Fast_GET_SIZE(items);
-    if (n > capacity) {
-        PyErr_Format(PyExc_ValueError,
-                     "maximum supported dimension for an ndarray is currently %d, found %zd",
-                     capacity, n);
-        goto done;
-    }
     for (Py_ssize_t k = 0; k < n; k++) {
         sizes[k] = PyNumber_AsSsize_t(PySequence_Fast_GET_ITEM(items, k), PyExc_OverflowError);
         if (sizes[k] == -1 && PyErr_Occurred())

@@ -48,6 +48,8 @@ int64_t cx_count(int rank, const int64_t *sizes);
 PyObject *cx_sizes_tuple(int rank, const int64_t *sizes);
 /* A shape or a tuple of axes: an int or a sequence of ints. Returns the count or -1. */
 int cx_sizes_from(PyObject *object, int64_t *sizes, int capacity);
+/* The sequence as a list or tuple of at most `capacity` items, or NULL with an exception. */
+PyObject *cx_size_items(PyObject *object, int capacity);
 void cx_array_extent(PyObject *array, char **low, char **high);
 
 /* layout.c: NumPy's new empty arrays have strides of 0, and views of them too. */

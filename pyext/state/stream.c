@@ -107,29 +107,28 @@ event_for(PyObject *self, PyObject *given)
 }
 
 static PyObject *
-stream_record(PyObject *self, PyObject *given)
+call_for_event(PyObject *self, PyObject *given, int32_t (*call)(const CiQueue *queue, void *event))
 {
     const CiQueue *queue = &((CxStream *)self)->queue;
-
-    CX_ENTRY();
     CxEvent *event = event_for(self, given);
+
     return event == NULL
                ? NULL
-               : cx_device_none(PyType_GetModuleState(Py_TYPE(self)), queue,
-                                queue->backend->device->event_record(queue, event->event));
+               : cx_device_none(PyType_GetModuleState(Py_TYPE(self)), queue, call(queue, event->event));
+}
+
+static PyObject *
+stream_record(PyObject *self, PyObject *given)
+{
+    CX_ENTRY();
+    return call_for_event(self, given, ((CxStream *)self)->queue.backend->device->event_record);
 }
 
 static PyObject *
 stream_wait(PyObject *self, PyObject *given)
 {
-    const CiQueue *queue = &((CxStream *)self)->queue;
-
     CX_ENTRY();
-    CxEvent *event = event_for(self, given);
-    return event == NULL
-               ? NULL
-               : cx_device_none(PyType_GetModuleState(Py_TYPE(self)), queue,
-                                queue->backend->device->event_wait(queue, event->event));
+    return call_for_event(self, given, ((CxStream *)self)->queue.backend->device->event_wait);
 }
 
 static PyObject *

@@ -67,16 +67,10 @@ cx_shape_from(CxTracer *t, PyObject *object, const CiExpr **sizes)
     if (PyLong_Check(object) || (cx_is_traced(object) && cx_rank((CxTraced *)object) == 0) ||
         (!PySequence_Check(object) && PyIndex_Check(object)))
         return (sizes[0] = cx_size_from(t, object)) == NULL ? -1 : 1;
-    items = PySequence_Fast(object, "an int or a sequence of ints is expected");
+    items = cx_size_items(object, CI_MAX_RANK);
     if (items == NULL)
         return -1;
     Py_ssize_t n = PySequence_Fast_GET_SIZE(items);
-    if (n > CI_MAX_RANK) {
-        PyErr_Format(PyExc_ValueError,
-                     "maximum supported dimension for an ndarray is currently %d, found %zd",
-                     CI_MAX_RANK, n);
-        goto done;
-    }
     for (Py_ssize_t k = 0; k < n; k++)
         if (PyBool_Check(PySequence_Fast_GET_ITEM(items, k))) {
             PyErr_SetString(PyExc_TypeError, "an integer is required");

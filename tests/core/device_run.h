@@ -107,7 +107,6 @@ test_launch(CiContext *ctx, TestRun *run, CiExecutable *exe, const CiKernel *ker
         sizes[k] = test_evaluate(ctx, kernel->size_args[k], size);
     CiLaunch launch = {
         .kernel = kernel->id, .buffers = buffers, .sizes = sizes, .scalars = scalars};
-    launch.unit_work = test_evaluate(ctx, kernel->unit_work, size);
     CiFault fault;
     return exe->launch(exe, &launch, &fault);
 }

@@ -18,8 +18,8 @@ def spread(x):
     return (x.mean(),)
 
 
-def kernels(**ways):
-    return cinductor.explain(compile(spread, backend="interp", **ways), X).kernels
+def procs(**ways):
+    return cinductor.explain(compile(spread, backend="interp", **ways), X).procs
 
 
 def test_every_choice_has_values_and_a_sentence():
@@ -30,8 +30,8 @@ def test_every_choice_has_values_and_a_sentence():
 
 
 def test_a_choice_changes_kernels_and_no_bit():
-    plain, split = kernels(), kernels(options={"choices": "split_elements=256, least_subtree=64"})
-    assert plain != split and "split into" in split
+    plain, split = procs(), procs(options={"choices": "split_elements=256, least_subtree=64"})
+    assert plain != split and "parts [" in split
     for backend in ("interp", "c"):
         few = compile(
             spread, backend=backend, options={"choices": "split_elements=256, least_subtree=64"}
@@ -168,12 +168,12 @@ def test_heuristics_decide_by_facts(is_undecided):
             else None
         )
 
-    plain = kernels()
+    plain = procs()
     before = compile(spread)
     before(X)
     cinductor.register_heuristics("cpu", decide)
-    split = kernels()
-    assert plain != split and "split into" in split
+    split = procs()
+    assert plain != split and "parts [" in split
     assert {name for name, _ in told} == {choice.name for choice in cinductor.list_choices()}
     facts = told[0][1]
     assert facts.device == cinductor.Device("cpu") and facts.function == "spread"
@@ -183,9 +183,9 @@ def test_heuristics_decide_by_facts(is_undecided):
         np.testing.assert_array_equal(got, expected)
     before(X)
     assert len(told) == len(cinductor.list_choices())  # of the new program only
-    assert kernels(options={"choices": "split_elements=65536, least_subtree=16384"}) == plain
+    assert procs(options={"choices": "split_elements=65536, least_subtree=16384"}) == plain
     cinductor.register_heuristics("cpu", None)
-    assert kernels() == plain
+    assert procs() == plain
 
 
 @pytest.mark.parametrize("answer", [0, -3, 2.5, "8", True])

@@ -382,7 +382,7 @@ TEST(levels)
     }
 }
 
-/* Runs one kernel with the race checker. Its work units store at the index `store` and read at
+/* Runs one kernel with the race checker. Its work units store at the rows `store` and read at
  * `load`. */
 static int32_t
 run_checked(CiContext *ctx, const char *load, const char *store)
@@ -396,9 +396,9 @@ run_checked(CiContext *ctx, const char *load, const char *store)
     *machine = ci_backend_machine(backend, &options, true);
     const char *text = ci_format(
         ctx,
-        "kernels f(in0: f32[8]) device=cpu backend=interp {\n  k0: for i0<8 parallel {\n"
-        "    takes out in0\n    work 1\n    stage {\n      in0[%s] = {\n"
-        "        %%0: f32 = load in0[%s]\n        yield %%0\n      }\n    }\n  }\n  return\n}\n",
+        "kernels f(in0: f32[512]) device=cpu backend=interp {\n  k0: for i0<8 {\n"
+        "    takes out in0\n    stage j0<64 {\n      in0[64*(%s) + j0] = {\n"
+        "        %%0: f32 = load in0[64*(%s) + j0]\n        yield %%0\n      }\n    }\n  }\n  return\n}\n",
         store, load);
     TestRun run = {.loops = NULL};
     CiKernels *kernels = ci_kernels_parse(ctx, text, machine);
@@ -412,7 +412,7 @@ run_checked(CiContext *ctx, const char *load, const char *store)
     return status;
 }
 
-/* Work units that access the same element, in either order, and work units that do not. */
+/* Work units that access the same elements, in either order, and work units that do not. */
 TEST(races_are_found)
 {
     CHECK_INT(run_checked(ctx, "i0", "i0"), CI_OK);

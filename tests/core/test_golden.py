@@ -78,6 +78,20 @@ def test_variants_forget_nothing(golden):
     assert sum(map(int, re.findall(r"^variants: (\d+)$", done.stdout, re.MULTILINE))) > 60
 
 
+@pytest.mark.parametrize(
+    "name", ["layernorm_is_one_kernel", "log_sum_exp_is_one_kernel", "long_sum_is_split", "softmax_is_one_kernel"]
+)
+def test_kernels_do_not_say_how_a_machine_runs_them(golden, name, tmp_path):
+    """A GPU has the kernels of a CPU, although it splits and labels their loops in other ways."""
+    head, _ = split((GOLDEN / "schedule" / f"{name}.ci").read_text())
+    program, texts = re.sub(r"^# .*\n", "", head, flags=re.MULTILINE), []
+    for device, backend in (("cpu", "c"), ("cuda", "cuda")):
+        path = tmp_path / f"{device}.ci"
+        path.write_text(f"# dump: kernels procs\n# device: {device}\n# backend: {backend}\n{program}")
+        texts.append(re.sub(" device=.*{", " {", run(golden, path)).split("--- expected procs\n"))
+    assert texts[0][0] == texts[1][0] and texts[0][1] != texts[1][1]
+
+
 def test_costs_of_gpu_kernels(golden, request):
     """The accesses, operations and barriers in the statements of each GPU kernel of some 65 programs: a regression of
     the generated code shows here without a GPU. A lower number is an improvement; --accept writes the table."""
@@ -98,7 +112,7 @@ def test_parsers_and_texts_with_errors(core, level):
     what a parser does not check. CINDUCTOR_FUZZ is the number of texts.
     """
     program = core.link(ROOT / "tests" / "core" / "fuzz_parsers.c")
-    done = start(program, level, os.environ.get("CINDUCTOR_FUZZ", "200"), "1", *FILES)
+    done = start(program, level, os.environ.get("CINDUCTOR_FUZZ", "1000"), "1", *FILES)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-6000:]
 
 

@@ -46,8 +46,8 @@ built(Place *p, const char *number)
     *machine = ci_backend_machine(backend, &p->options, true);
     const char *text = ci_format(
         ctx,
-        "kernels f(in0: f32[8]) device=cpu backend=c {\n  k0: for i0<8 parallel {\n"
-        "    takes out in0\n    work 1\n    stage {\n      in0[i0] = {\n"
+        "kernels f(in0: f32[8]) device=cpu backend=c {\n  k0: for i0<8 {\n"
+        "    takes out in0\n    stage {\n      in0[i0] = {\n"
         "        %%0: f32 = const %s\n        yield %%0\n      }\n    }\n  }\n  return\n}\n",
         number);
     p->kernels = ci_kernels_parse(ctx, text, machine);
@@ -77,7 +77,7 @@ TEST(kernels_are_known_again)
     CiCpuBuildNotes *note = note_of(&p);
     CHECK(note && ci_cpu_known_read(p.runtime.cache, note));
     CHECK(note->nunits == 1 && note->nkernels == 1 && note->kernels[0].unit == 0);
-    CHECK_TEXT(note->kernels[0].launch, "units 8;");
+    CHECK_TEXT(note->kernels[0].launch, "units 1;unit_work 1024;");
     CHECK(built(&p, "2.0") == 2.0f && p.info.children == 0 && p.info.from_cache);
     CHECK(built(&p, "3.0") == 3.0f && p.info.children > 0);
     CHECK(built(&p, "2.0") == 2.0f && p.info.children == 0);
@@ -96,18 +96,18 @@ TEST(a_note_of_other_kernels_is_none)
     CiCpuBuildNotes *three = note_of(&p);
     CHECK(ci_cpu_known_read(p.runtime.cache, three));
     *planted = *two;
-    ci_cache_write_units(p.runtime.cache, three->key, planted, ci_cpu_known_size(planted));
+    ci_cache_write_note(p.runtime.cache, CI_CACHE_units, three->key, planted, ci_cpu_known_size(planted));
     CHECK(built(&p, "3.0") == 3.0f && p.info.children == 0);
     CHECK(ci_cpu_known_read(p.runtime.cache, three)); /* rewritten */
     memcpy(planted->kernels[0].launch, "units 8*s9;", 12);
     memcpy(planted->key, three->key, sizeof planted->key);
-    ci_cache_write_units(p.runtime.cache, three->key, planted, ci_cpu_known_size(planted));
+    ci_cache_write_note(p.runtime.cache, CI_CACHE_units, three->key, planted, ci_cpu_known_size(planted));
     CHECK(built(&p, "3.0") == 3.0f && ci_cpu_known_read(p.runtime.cache, three));
     planted->kernels[0].printed = 7;
     memcpy(planted->key, three->key, sizeof planted->key);
-    ci_cache_write_units(p.runtime.cache, three->key, planted, ci_cpu_known_size(planted));
+    ci_cache_write_note(p.runtime.cache, CI_CACHE_units, three->key, planted, ci_cpu_known_size(planted));
     CHECK(built(&p, "3.0") == 3.0f);
-    ci_cache_write_units(p.runtime.cache, three->key, planted, 100);
+    ci_cache_write_note(p.runtime.cache, CI_CACHE_units, three->key, planted, 100);
     CHECK(built(&p, "3.0") == 3.0f);
     close_place(&p);
 }

@@ -85,7 +85,7 @@ def test_one_kernel():
     x, w, b = operands("f4", 30, 20, 40)
     close = explain(compile(layer, options=OURS, dynamic=False), x, w, b).program
     assert (close.kernels, close.externs) == (1, 0)
-    assert "k0: template product for i0<30 parallel" in close.text("kernels")
+    assert "k0: template product for i0<30, i1<40 {" in close.text("kernels")
     bits = explain(compile(layer, options={"templates": "always"}), x, w, b).program
     assert (bits.kernels, bits.externs) == (1, 1)  # by default the bits are NumPy's BLAS's
     never = explain(compile(layer, options={**OURS, "templates": "never"}), x, w, b).program

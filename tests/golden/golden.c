@@ -8,7 +8,7 @@
  *
  * The file: lines of `# word: value` (passes: those to run, `all` for the pipeline; loop_passes: those over loops to run before
  * loops are printed, the others do not run; proc_passes: those over procs to run, where the file holds procs; dump: the
- * levels to print, graph when not given, `expand` for procs before the first pass; fusion, trees,
+ * levels to print, graph when not given, `expand` for procs before the first pass, `labels` for their heads and loops; fusion, trees,
  * short_rows, tiles, splits, templates, batches, pools, device_memory, records, unasked: 0 or 1;
  * online: bytes of a row from which on reductions of it are one walk, scans: rows up to which scans are in parts; choices: as the option has them), then a graph, loops, kernels (and lines of these) or procs as text. What stands
  * behind a line that begins with `---` is what was expected, and not read here. For each level
@@ -324,6 +324,21 @@ show_given_procs(CiContext *ctx, const Run *run)
     show_procs(ctx, "procs", procs);
 }
 
+/* How the machine runs the axes of kernels: heads of procs, and loops, before the first pass. */
+static void
+show_labels(CiContext *ctx, const CiProcs *procs)
+{
+    CiText all = ci_text_new(ctx), labels = ci_text_new(ctx);
+    ci_procs_print(&all, procs);
+    for (const char *line = all.data, *end; *line; line = end + 1) {
+        const char *word = line + strspn(line, " ");
+        end = strchr(line, '\n');
+        if (!strncmp(word, "proc ", 5) || !strncmp(word, "for ", 4))
+            ci_text_line(&labels, "%.*s", (int)(end - line), line);
+    }
+    show("labels", labels.data);
+}
+
 /* As the statements of kernels begin, and as the backend runs or prints them. */
 static void
 show_statements(CiContext *ctx, const Run *run)
@@ -335,6 +350,8 @@ show_statements(CiContext *ctx, const Run *run)
     const CiBackend *backend = ci_backend_find(NULL, run->device, run->backend);
     if (has_word(run->dump, "expand"))
         show_procs(ctx, "expand", ci_expand(run->kernels));
+    if (has_word(run->dump, "labels"))
+        show_labels(ctx, ci_expand(run->kernels));
     if (has_word(run->dump, "procs") && backend && backend->compiler->lower)
         show_procs(ctx, "procs", backend->compiler->lower(run->kernels, &options));
 }
@@ -430,7 +447,7 @@ run_levels(CiContext *ctx, void *arg)
     bool has_source = has_word(run->dump, "source"), has_wrapper = has_word(run->dump, "wrapper");
     bool has_partitions = has_word(run->dump, "partitions"), has_lines = has_word(run->dump, "lines");
     bool has_kernels = has_source || has_lines || has_wrapper || has_partitions || has_word(run->dump, "kernels") ||
-                       has_word(run->dump, "expand") || has_word(run->dump, "procs");
+                       has_word(run->dump, "expand") || has_word(run->dump, "labels") || has_word(run->dump, "procs");
     if (!has_kernels && !has_word(run->dump, "loops"))
         return;
     if (!is_kernels)

@@ -591,9 +591,8 @@ print([m for m in sys.modules if m.startswith("cinductor.") and m.split(".")[1] 
 def test_kernels_are_read_from_their_text():
     text = """kernels f(in0: f64[8]) device=cpu backend=c {
   buf0: f64[8]
-  k0: for i0<8 vector 16 lanes on outer {  @a.py:3 @"b c.py":4
+  k0: for i0<8 {  @a.py:3 @"b c.py":4
     takes in0, out buf0
-    work 8
     stage {
       buf0[i0] = {
         %0: f64 = load in0[i0]

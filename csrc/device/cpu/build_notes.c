@@ -96,7 +96,7 @@ bool
 ci_cpu_known_read(CiCache *cache, CiCpuBuildNotes *known)
 {
     CiCpuBuildNotes read;
-    size_t size = ci_cache_read_units(cache, known->key, &read, sizeof read);
+    size_t size = ci_cache_read_note(cache, CI_CACHE_units, known->key, &read, sizeof read);
     if (size != ci_cpu_known_size(known) || !is_whole(&read, known))
         return false;
     *known = read;
@@ -106,5 +106,5 @@ ci_cpu_known_read(CiCache *cache, CiCpuBuildNotes *known)
 void
 ci_cpu_known_write(CiCache *cache, const CiCpuBuildNotes *known)
 {
-    ci_cache_write_units(cache, known->key, known, ci_cpu_known_size(known));
+    ci_cache_write_note(cache, CI_CACHE_units, known->key, known, ci_cpu_known_size(known));
 }

@@ -231,13 +231,13 @@ ci_cpu_launch(CiExecutable *executable, const CiLaunch *launch, CiFault *fault)
 {
     CiCpuExecutable *cpu = (CiCpuExecutable *)executable;
     const CiCpuKernel *kernel = &cpu->kernels[launch->kernel];
-    int64_t work = launch->unit_work;
     Job job = {.function = kernel->run,
                .launch = launch,
                .runtime = executable->queue.runtime,
                .fault = fault};
     ci_size_table_fill(kernel->launch, launch->sizes, job.numbers);
     job.units = job.numbers[CI_LAUNCH_units];
+    int64_t work = job.numbers[CI_LAUNCH_unit_work];
     if (fault)
         fault->kind = 0;
     job.chunk_units = work < cpu->chunk_elements && work > 0 ? cpu->chunk_elements / work : 1;

@@ -39,9 +39,9 @@ ci_compiler_remember(CiCache *cache, CiCpuLevel level, const CiSystemCompiler *c
     note_key(level, key);
     memcpy(note.identity, compiler->identity, sizeof note.identity);
     memcpy(note.words, compiler->words, sizeof note.words);
-    if (ci_cache_read_note(cache, key, &before, sizeof before) != sizeof before ||
+    if (ci_cache_read_note(cache, CI_CACHE_note, key, &before, sizeof before) != sizeof before ||
         memcmp(&before, &note, sizeof note) != 0)
-        ci_cache_write_note(cache, key, &note, sizeof note);
+        ci_cache_write_note(cache, CI_CACHE_note, key, &note, sizeof note);
 }
 
 bool
@@ -51,7 +51,7 @@ ci_compiler_find_offline(CiCache *cache, CiCpuLevel level, CiSystemCompiler *com
     char key[65];
     memset(compiler, 0, sizeof *compiler);
     note_key(level, key);
-    if (!cache || ci_cache_read_note(cache, key, &note, sizeof note) != sizeof note ||
+    if (!cache || ci_cache_read_note(cache, CI_CACHE_note, key, &note, sizeof note) != sizeof note ||
         note.nwords < 0 || note.nwords > CI_CPU_MAX_WORDS / 2)
         return false;
     memcpy(compiler->identity, note.identity, sizeof note.identity);

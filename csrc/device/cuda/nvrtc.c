@@ -169,7 +169,7 @@ recall(CiCache *cache, const char *where, int *major, int *minor)
     CiFileInfo info;
     char key[65];
     note_key(where, key);
-    if (!cache || ci_cache_read_note(cache, key, &note, sizeof note) != sizeof note)
+    if (!cache || ci_cache_read_note(cache, CI_CACHE_note, key, &note, sizeof note) != sizeof note)
         return false;
     note.path[sizeof note.path - 1] = 0;
     *major = note.major;
@@ -196,9 +196,9 @@ remember(CiCache *cache, const char *where, const Nvrtc *nvrtc, int major, int m
     note.size = info.size;
     note.mtime_ns = info.mtime_ns;
     note_key(where, key);
-    if (ci_cache_read_note(cache, key, &before, sizeof before) != sizeof before ||
+    if (ci_cache_read_note(cache, CI_CACHE_note, key, &before, sizeof before) != sizeof before ||
         memcmp(&before, &note, sizeof note) != 0)
-        ci_cache_write_note(cache, key, &note, sizeof note);
+        ci_cache_write_note(cache, CI_CACHE_note, key, &note, sizeof note);
 }
 
 /* ---- compiling ---- */

@@ -11,7 +11,8 @@ typedef struct Compiler {
     const CiInterpMath *math;
     const CiProc *proc;
     CiInterpKernel *out;
-    CiMap *slots;    /* symbol -> its slot and one */
+    CiValues values; /* of the environment */
+    CiValuesBuilder builder;
     CiMap *varying;  /* symbol -> the value that it has in lanes, and one */
     CiMap *memories; /* CiMemory -> its number and one */
     int capmemories, nswapped;
@@ -33,37 +34,16 @@ find(const CiMap *map, const void *key)
 
 /* ---- formulas ---- */
 
-static int
-find_slot(Compiler *c, const CiExpr *e)
-{
-    int slot = find(c->slots, e);
-    if (slot >= 0 || e->kind != CI_EXPR_symbol)
-        return slot;
-    ci_fail(c->ctx, CI_ERR_INTERNAL, "%s is unknown in proc %s", e->name, c->proc->name);
-}
-
 static CiFormula
 make_formula(Compiler *c, const CiExpr *e)
 {
-    CiFormula f = {.kind = e->kind, .value = e->value, .nargs = e->nargs};
-    int slot = find_slot(c, e);
-    if (slot >= 0)
-        return (CiFormula){.kind = CI_EXPR_symbol, .slot = slot};
-    CiFormula *args = CI_NEW_ARRAY(c->ctx, CiFormula, e->nargs + 1);
-    int64_t *coefs = CI_NEW_ARRAY(c->ctx, int64_t, e->nargs + 1);
-    for (int k = 0; k < e->nargs; k++) {
-        args[k] = make_formula(c, e->args[k]);
-        coefs[k] = e->kind == CI_EXPR_linear ? e->coefs[k] : 0;
-    }
-    f.args = args;
-    f.coefs = coefs;
-    return f;
+    return ci_values_formula(&c->builder, e);
 }
 
 static CiFormula
 make_optional(Compiler *c, const CiExpr *e, int64_t missing)
 {
-    return e ? make_formula(c, e) : (CiFormula){.kind = CI_EXPR_const, .value = missing};
+    return make_formula(c, e ? e : ci_expr_const(c->kernels->loops->sym, missing));
 }
 
 static CiInterpIndex
@@ -77,17 +57,10 @@ make_index(Compiler *c, const CiExpr *e)
         if (index.nvarying == CI_MAX_OPERANDS)
             ci_fail(c->ctx, CI_ERR_INTERNAL, "an index depends on more than %d others",
                     CI_MAX_OPERANDS);
-        index.slots[index.nvarying] = find_slot(c, e->symbols[k]);
+        index.slots[index.nvarying] = ci_values_find(&c->builder, e->symbols[k]);
         index.values[index.nvarying++] = value;
     }
     return index;
-}
-
-static int
-add_slot(Compiler *c, const CiExpr *symbol)
-{
-    put(c->slots, symbol, c->out->nslots);
-    return c->out->nslots++;
 }
 
 /* ---- memory ---- */
@@ -96,7 +69,7 @@ static bool
 is_known(const Compiler *c, const CiExpr *e)
 {
     for (int k = 0; k < e->nsymbols; k++)
-        if (find(c->slots, e->symbols[k]) < 0)
+        if (ci_values_find(&c->builder, e->symbols[k]) < 0)
             return false;
     return true;
 }
@@ -220,7 +193,7 @@ bind_symbol(Compiler *c, CiInterpStmt *to, const CiStmt *stmt)
     to->low = stmt->expr->low;
     to->has_limit = stmt->limit != NULL;
     to->limit = make_optional(c, stmt->limit, 0);
-    to->slot = add_slot(c, stmt->expr);
+    to->slot = ci_values_add_variable(&c->builder, stmt->expr);
     if (stmt->type.lanes > 1)
         put(c->varying, stmt->expr, stmt->value);
 }
@@ -348,10 +321,10 @@ make_kind(Compiler *c, CiInterpStmt *to, const CiStmt *stmt)
     case CI_STMT_for:
         to->extent = make_formula(c, stmt->extents[0]);
         to->run = stmt->run;
-        to->slot = add_slot(c, stmt->vars[0]);
+        to->slot = ci_values_add_variable(&c->builder, stmt->vars[0]);
         to->has_runs = stmt->runs != NULL;
         if (stmt->nvars > 1 || stmt->runs)
-            to->other_slot = add_slot(c, stmt->runs ? stmt->runs : stmt->vars[1]);
+            to->other_slot = ci_values_add_variable(&c->builder, stmt->runs ? stmt->runs : stmt->vars[1]);
         break;
     case CI_STMT_alloc:
         to->memory = add_memory(c, stmt->memory, false);
@@ -402,13 +375,13 @@ make_kernel(Compiler *c, CiInterpKernel *out, const CiProc *proc)
 {
     c->proc = proc;
     c->out = out;
-    c->slots = ci_map_new(c->ctx);
+    ci_values_begin(&c->builder, c->ctx, &c->values);
     c->varying = ci_map_new(c->ctx);
     c->memories = ci_map_new(c->ctx);
     c->capmemories = 0;
     c->frame = 0;
     for (int k = 0; k < proc->nsizes; k++)
-        add_slot(c, proc->sizes[k]);
+        ci_values_add_variable(&c->builder, proc->sizes[k]);
     out->nsizes = proc->nsizes;
     while (out->nbuffers < proc->nparams && proc->params[out->nbuffers]->space == CI_SPACE_global)
         out->nbuffers++;
@@ -420,6 +393,8 @@ make_kernel(Compiler *c, CiInterpKernel *out, const CiProc *proc)
     for (int k = 0; k < proc->nparams; k++)
         add_memory(c, proc->params[k], true);
     out->body = make_block(c, &proc->body);
+    out->nslots = c->values.count;
+    out->initial = c->values.initial;
 }
 
 typedef struct Program {

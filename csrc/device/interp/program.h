@@ -7,16 +7,7 @@
 #include "device/device.h"
 #include "device/interp/math.h"
 #include "device/interp/ops.h"
-
-/* An index expression over slots of an environment of int64. */
-typedef struct CiFormula {
-    CiExprKind kind;
-    int slot; /* symbol */
-    int64_t value;
-    int nargs;
-    const struct CiFormula *args;
-    const int64_t *coefs;
-} CiFormula;
+#include "sym/values.h"
 
 /* An index expression: of one lane, or, where it names symbols that have a value in each, those. */
 typedef struct CiInterpIndex {
@@ -92,6 +83,7 @@ typedef struct CiInterpMemory {
 typedef struct CiInterpKernel {
     CiInterpStmts body;
     int nsizes, nslots;
+    int64_t *initial; /* of slots: constants are there */
     CiInterpMemory *memories; /* the launch's buffers first */
     int nbuffers, nparams, nmemories;
     int *swapped; /* memories that exchange theirs */

@@ -27,7 +27,7 @@ typedef struct CiInterpRun {
     CiFault *fault; /* may be NULL */
     void **memory;
     size_t *capacity; /* of memory that allocs have taken; 0: none */
-    int64_t *env;     /* sizes, then loop variables and bound symbols */
+    int64_t *env;     /* sizes, then loop variables, bound symbols, constants, and what formulas compute */
     char *values;     /* aligned to 64 bytes */
     int64_t turn; /* units that have published */
     int trips_since_poll;
@@ -42,12 +42,6 @@ ci_interp_value(const CiInterpRun *r, int value)
     return r->values + r->kernel->values[value];
 }
 
-/* index.c */
-int64_t ci_formula_evaluate(const CiFormula *formula, const int64_t *env);
-/* Element numbers of `count` lanes. */
-void ci_interp_numbers(CiInterpRun *r, const CiInterpIndex *index, int64_t stride, int64_t *out,
-                       int64_t count);
-
 /* check.c. An access of `count` lanes; sets `failure`. */
 void ci_interp_check(CiInterpRun *r, const CiInterpStmt *stmt, int64_t count);
 /* Checks `count` consecutive elements. */
@@ -57,6 +51,10 @@ void ci_interp_begin_marks(CiInterpRun *r, int memory, int64_t size);
 void ci_interp_swap_marks(CiInterpRun *r, int memory, int partner);
 int32_t ci_interp_open_checks(CiInterpRun *r, CiInterpChecks *checks);
 void ci_interp_close_checks(CiInterpRun *r);
+
+/* index.c: element numbers of `count` lanes. */
+void ci_interp_numbers(CiInterpRun *r, const CiInterpIndex *index, int64_t stride, int64_t *out,
+                       int64_t count);
 
 /* value.c: a let, a store, a call, in the lanes that are live; a ufunc's loop over memory. */
 void ci_interp_let(CiInterpRun *r, const CiInterpStmt *stmt);

@@ -89,14 +89,11 @@ def split_outside(text: str, separator: str = ",") -> list[str]:
 
 
 def axes_of(head: str) -> list[tuple[str, str]]:
-    """The axes between a word and the brace: `for i0<4096 parallel, i1<8 vector 16 lanes on outer {`."""
-    head = re.sub(r", rows of .*|( lanes on outer)? split .*", "", head.partition("{")[0].rstrip())
+    """The axes between a word and the brace: `for i0<4096, i1<8 {`, `loop t0<s0 parallel {`."""
     found = []
-    for part in split_outside(head.removesuffix(" lanes on outer")):
-        match = re.search(r"(?:^|\s)(\w+)<(.*)$", part)
-        if match:
-            extent = re.sub(r" (parallel|vector)( \d+)?$|(?<=[\w)]) \d+$", "", match[2])
-            found.append((match[1], extent))
+    for part in split_outside(head.partition("{")[0]):
+        if match := re.search(r"(?:^|\s)(\w+)<(.*?)(?: parallel)?$", part):
+            found.append((match[1], match[2]))
     return found
 
 

@@ -2,8 +2,8 @@
  * a fold has, so such kernels have a second form, in which lanes are neighbouring points and each
  * walks a row of its own. A call chooses by the length, once.
  *
- * needs: axes labelled, buffers placed. keeps: both forms fold in the same order. */
-#include "schedule/plan.h"
+ * keeps: both forms fold in the same order. */
+#include "codegen/expand_private.h"
 
 /* The one extent of all inner axes, one a stage; NULL: there is none, or it is known. */
 static const CiExpr *
@@ -42,7 +42,7 @@ calls_mathematics(const CiBody *body)
  * of unknown length leave remainders, which cost more the less of a vector they fill. 64 rows with
  * a stride of the row's length fit in the nearest cache. 0 if one variant is enough. */
 static int64_t
-short_row(const CiScheduler *s, const CiKernel *kernel)
+short_row(const CiBuild *b, const CiKernel *kernel)
 {
     bool has_choice = false, has_sum = false, has_math = false;
     int nops = 0, nlong = 0;
@@ -61,44 +61,44 @@ short_row(const CiScheduler *s, const CiKernel *kernel)
             nops += nest->body.nops;
         }
     }
-    if (nops > CI_CHOOSE(s, short_ops) || (!has_choice && !has_sum))
+    if (nops > CI_CHOOSE(b, short_ops) || (!has_choice && !has_sum))
         return 0;
     if (nlong > 1)
-        return has_choice || has_math ? CI_CHOOSE(s, short_dear_walks) : CI_CHOOSE(s, short_walks);
+        return has_choice || has_math ? CI_CHOOSE(b, short_dear_walks) : CI_CHOOSE(b, short_walks);
     if (has_sum)
-        return has_choice || has_math ? CI_CHOOSE(s, short_walks) : CI_CHOOSE(s, short_sum);
-    return CI_CHOOSE(s, short_choice);
+        return has_choice || has_math ? CI_CHOOSE(b, short_walks) : CI_CHOOSE(b, short_sum);
+    return CI_CHOOSE(b, short_choice);
 }
 
 /* True if the rows of buffers are few bytes where the kernel's are short. */
 static bool
-are_small(CiScheduler *s, const CiKernel *kernel, const CiExpr *row, int64_t most)
+are_small(const CiBuild *b, const CiKernel *kernel, const CiExpr *row, int64_t most)
 {
-    const CiExpr *one = ci_expr_const(s->sym, 1);
-    const CiExpr *rest = ci_expr_index(s->sym, "rest", ci_expr_const(s->sym, most));
-    const CiExpr *small = ci_expr_add(s->sym, rest, one);
+    const CiExpr *one = ci_expr_const(b->sym, 1);
+    const CiExpr *rest = ci_expr_index(b->sym, "rest", ci_expr_const(b->sym, most));
+    const CiExpr *small = ci_expr_add(b->sym, rest, one);
     int64_t bytes = 0;
     for (int k = 0; k < kernel->nplacements; k++) {
         const CiPlacement *placement = &kernel->placements[k];
         if (placement->place != CI_PLACE_row)
             continue;
-        int64_t size = ci_expr_substitute(s->sym, placement->row_size, 1, &row, &small)->high;
+        int64_t size = ci_expr_substitute(b->sym, placement->row_size, 1, &row, &small)->high;
         if (size > 4 * most)
             return false;
         bytes += size * CI_STAGE_TILE * ci_dtype_size(placement->buffer->dtype);
     }
-    return bytes <= s->machine->row_bytes / 2;
+    return bytes <= b->machine->row_bytes / 2;
 }
 
 void
-ci_find_short_rows(CiScheduler *s, CiKernel *kernel)
+ci_find_short_rows(const CiExpander *x, CiProcHead *head)
 {
-    const CiExpr *row = find_row(kernel);
-    int64_t most = short_row(s, kernel);
-    if (!s->machine->has_short_rows || !row || row->low > most || kernel->nouter == 0 ||
-        kernel->lanes_on_outer || ci_kernel_is_split(kernel) ||
-        kernel->nparallel != kernel->nouter || most == 0 || !are_small(s, kernel, row, most))
+    const CiBuild *b = &x->b;
+    const CiExpr *row = find_row(x->kernel);
+    int64_t most = short_row(b, x->kernel);
+    if (!b->machine->has_short_rows || !row || row->low > most || x->kernel->nouter == 0 || head->has_lanes ||
+        head->parts || most == 0 || !are_small(b, x->kernel, row, most))
         return;
-    kernel->row = row;
-    kernel->short_row = most;
+    head->row = row;
+    head->short_row = most;
 }

@@ -1,12 +1,10 @@
 /* Folds of short rows with a row for each lane, where other points read the same rows again: distances of all
  * pairs, x[i, k] - y[j, k] folded over k. A unit is a tile of two outer axes. The rows of y are transposed
  * once for all rows of x in the tile (tile_loads.c), and no lanes have to be combined at the end of a row. */
-#include "analysis/occupancy.h"
-#include "schedule/plan.h"
+#include "analysis/labels.h"
 
 typedef struct Rows {
-    CiScheduler *s;
-    const CiKernel *kernel;
+    const CiLabeller *l;
     const CiExpr *again, *last, *along; /* points that read the same rows; points in lanes; the row */
     int64_t bytes;                      /* of the rows of a lane that are transposed */
     bool is_other;
@@ -15,13 +13,13 @@ typedef struct Rows {
 static void
 look_at_load(Rows *r, const CiScalar *load, int64_t length)
 {
-    CiSym *sym = r->s->sym;
+    CiSym *sym = r->l->sym;
     bool is_same = !ci_expr_depends_on(load->index, r->last), is_near = ci_expr_has_stride(sym, load->index, r->last, 1),
          is_across = !load->nargs && ci_expr_has_stride(sym, load->index, r->along, 1) &&
                      ci_expr_has_stride(sym, load->index, r->again, 0);
-    for (int k = 0; k < r->kernel->nstages; k++)
-        for (int n = 0; n < r->kernel->stages[k].nnests; n++)
-            is_across &= r->kernel->stages[k].nests[n]->target != load->buffer;
+    for (int k = 0; k < r->l->kernel->nstages; k++)
+        for (int n = 0; n < r->l->kernel->stages[k].nnests; n++)
+            is_across &= r->l->kernel->stages[k].nests[n]->target != load->buffer;
     if (is_same || is_near)
         return;
     r->is_other |= !is_across;
@@ -47,36 +45,36 @@ folds_rows(Rows *r, const CiStage *stage)
 
 /* Fewer rows in a tile where there would be few units. */
 static int
-rows_of_unit(CiScheduler *s, const CiExpr *again, const CiExpr *last, int lanes)
+rows_of_unit(const CiLabeller *l, const CiExpr *again, const CiExpr *last, int lanes)
 {
-    int rows = (int)CI_CHOOSE(s, tiled_rows);
+    int rows = (int)CI_CHOOSE(l, tiled_rows);
     bool is_known = again->high != CI_INFINITY && last->high != CI_INFINITY;
-    while (is_known && rows > 8 && again->high / rows * (last->high / lanes) < CI_CHOOSE(s, least_units))
+    while (is_known && rows > 8 && again->high / rows * (last->high / lanes) < CI_CHOOSE(l, least_units))
         rows /= 2;
     return rows;
 }
 
 bool
-ci_put_rows_in_lanes(CiScheduler *s, CiKernel *kernel)
+ci_label_lane_rows(CiLabeller *l)
 {
-    if (!s->machine->tile_rows || !s->machine->vector_bytes || kernel->nouter < 2 || kernel->nstages == 0)
+    const CiKernel *kernel = l->kernel;
+    if (!l->machine->tile_rows || !l->machine->vector_bytes || kernel->nouter < 2 || kernel->nstages == 0)
         return false;
-    CiKernelAxis *last = &kernel->outer[kernel->nouter - 1], *again = last - 1;
-    Rows r = {.s = s, .kernel = kernel, .again = again->var, .last = last->var};
+    const CiKernelAxis *last = &kernel->outer[kernel->nouter - 1], *again = last - 1;
+    Rows r = {.l = l, .again = again->var, .last = last->var};
     if (!folds_rows(&r, &kernel->stages[0]))
         return false;
     for (int k = 1; k < kernel->nstages; k++)
         if (kernel->stages[k].naxes)
             return false;
     int lanes = 1;
-    int64_t most = last->extent->high < CI_CHOOSE(s, unit_columns) ? last->extent->high : CI_CHOOSE(s, unit_columns);
-    while (2 * lanes * r.bytes <= CI_CHOOSE(s, tiled_bytes) && 2 * lanes <= most)
+    int64_t most = last->extent->high < CI_CHOOSE(l, unit_columns) ? last->extent->high : CI_CHOOSE(l, unit_columns);
+    while (2 * lanes * r.bytes <= CI_CHOOSE(l, tiled_bytes) && 2 * lanes <= most)
         lanes *= 2;
-    if (lanes < s->machine->vector_bytes || again->extent->high < CI_CHOOSE(s, tiled_rows))
+    if (lanes < l->machine->vector_bytes || again->extent->high < CI_CHOOSE(l, tiled_rows))
         return false;
-    kernel->lanes_on_outer = true;
-    last->label = CI_LABEL_vector;
-    last->factor = lanes;
-    again->factor = rows_of_unit(s, again->extent, last->extent, lanes);
+    l->labels->has_lanes = true;
+    l->labels->tiles[kernel->nouter - 1] = lanes;
+    l->labels->tiles[kernel->nouter - 2] = rows_of_unit(l, again->extent, last->extent, lanes);
     return true;
 }
