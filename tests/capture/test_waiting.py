@@ -112,6 +112,8 @@ STATEMENTS = {
     "nested": "r = [(x * 2, [x + 1, (fall(y), x)], {'a': x.sum()}), fall(1)]",
     "arguments": "r = identity(x * 2, fall(y), k=x + 1, m=fall(1))",
     "starred arguments": "t = (x * 2, x + 1)\nr = identity(*t, fall(y), **{'k': x * 3})",
+    "method of a generator": "g = np.random.default_rng(3)\nt = x * 2\ng.shuffle(fall(t))\nr = t, g.integers(9)",
+    "method of a generator, named": "g = np.random.default_rng(3)\nm = g.normal\nr = m(*fall((0, 1))), m(size=fall(2)), note(m(1))",
     "method": "r = (x * 2).reshape(fall(1), -1)",
     "function": "r = np.maximum(x * 2, fall(y))",
     "opaque": "r = note(x * 2, fall(1), x + 1)",

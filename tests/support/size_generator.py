@@ -73,7 +73,7 @@ class Generator:
         return "import numpy as np\n\n\ndef program(a, b, k):\n" + "".join(f"    {line}\n" for line in lines)
 
     def arguments(self, size, seed, np):
-        """Those of a call; calls of one number are equal."""
+        """The arguments of a call. Each call of one number has equal ones."""
         r = random.Random(f"{seed} {size}")
         first, second = r.choice([0, 1, 2, 7, 64, 100, 1000, 3001, 20000]), r.choice([0, 1, 5, 33, 500])
         return np.arange(first) / 4, np.arange(second) / 2 - 3, 3 * size

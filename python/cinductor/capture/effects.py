@@ -35,7 +35,7 @@ from ..base.class_lookup import is_a
 from ..base.signals import Abandon, Suspect
 from ..calls.overtaking import MAX_SAVED, Changes
 from ..numpy import surface
-from ..numpy.random import set_state
+from ..numpy.random import Draw, set_state
 from . import deaths
 from .containers import ROWS, row_of
 from .control.alias import Aliases
@@ -338,6 +338,8 @@ class Materialiser:
             return value.value
         if cls is Traced:
             return self.effects.arrays.real(value)
+        if cls is Draw:
+            return value.real()
         if cls in METHODS_IN_C and type(value.__self__) in HELD:
             self.of(value.__self__)  # a method of a container
         if (cls in FREE_TYPES and cls not in FILLED) or cls is np.ndarray or is_a(value, type):

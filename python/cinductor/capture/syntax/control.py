@@ -27,6 +27,7 @@ them.
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -125,7 +126,7 @@ class Statements(Displays):
                 item.optional_vars = placed(ast.Name(name, ast.Store()), target)
                 items, node.items = node.items[: k + 1], node.items[k + 1 :]
                 inner: list[ast.stmt] = [node] if node.items else node.body
-                body = self._inside(inner, k + 1, lambda: self._assigned_once(node, target, name))
+                body = self._inside(inner, k + 1, functools.partial(self._assigned_once, node, target, name))
                 return placed(ast.With(items, body), node)
             if target is not None:
                 item.optional_vars = self.visit(target)
