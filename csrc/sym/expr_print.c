@@ -14,6 +14,7 @@ typedef struct Printer {
     CiPrintName *print_name;
     void *arg;
     const CiExpr *whole;
+    bool is_declared; /* as the value of a name in C */
     CiMap *uses;   /* of text: long operand -> ONCE, TWICE or FIRST_NAME + its number */
     int nnames;
 } Printer;
@@ -161,11 +162,12 @@ print_c_extremum(Printer *p, const CiExpr *e, const int *order)
     ci_text_add(p->out, ")");
 }
 
-/* C's / and % round to zero: the same as Python's where both sides cannot be negative. */
+/* C's / and % round to zero: the same as Python's where both sides cannot be negative. By zero they end the process, and
+ * the helpers return 0: a name may be declared where nothing of such a size is touched. */
 static bool
 is_plain_in_c(const Printer *p, const CiExpr *e)
 {
-    return p->style != CI_STYLE_program && e->args[0]->low >= 0 && e->args[1]->low >= 0;
+    return p->style != CI_STYLE_program && e->args[0]->low >= 0 && e->args[1]->low >= p->is_declared;
 }
 
 static bool
@@ -328,8 +330,9 @@ count_uses(Printer *p, const CiExpr *e)
         const CiExpr *arg = e->args[k];
         if (!arg->has_long)
             continue;
-        bool is_known = ci_map_find(p->uses, CI_KEY(arg));
-        ci_map_put(p->uses, CI_KEY(arg), (void *)(intptr_t)(is_known && ci_expr_is_long(arg) ? TWICE : ONCE));
+        bool is_long = ci_expr_is_long(arg), is_known = is_long && ci_map_find(p->uses, CI_KEY(arg));
+        if (is_long)
+            ci_map_put(p->uses, CI_KEY(arg), (void *)(intptr_t)(is_known ? TWICE : ONCE));
         if (!is_known)
             count_uses(p, arg);
     }
@@ -386,17 +389,17 @@ name_number(const CiExprNames *names, const CiExpr *e)
     return -1;
 }
 
-/* The declaration is computed on every path to the statement, where a division by zero would end the process. */
 bool
 ci_expr_names_print(CiExprNames *names, CiText *out, const CiExpr *e, CiExprStyle style,
                     CiPrintName *print_name, void *arg)
 {
     int number = name_number(names, e);
     if (number < 0) {
-        if (!names->out || (e->may_divide_by_zero && style != CI_STYLE_program))
+        if (!names->out)
             return false;
         CiText made = ci_text_new(out->ctx), line = ci_text_new(out->ctx);
-        ci_expr_print_with(&made, e, style, print_name, arg);
+        Printer p = {.out = &made, .style = style, .print_name = print_name, .arg = arg, .whole = e, .is_declared = true};
+        print_content(&p, e);
         line.indent = names->out->indent;
         number = names->made++;
         ci_text_line(&line, "const int64_t e%d = %s;", number, made.data);

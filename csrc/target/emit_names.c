@@ -150,6 +150,10 @@ print_name(CiText *out, const CiExpr *symbol, void *arg)
 {
     CiEmitter *e = arg;
     const CiProc *proc = e->proc;
+    if (symbol->kind != CI_EXPR_symbol && symbol->may_divide_by_zero) {
+        ci_emit_use(e, "ci_floordiv");
+        ci_emit_use(e, "ci_mod");
+    }
     if (symbol->kind != CI_EXPR_symbol)
         return is_in_scope(e, symbol) &&
                ci_expr_names_print(&e->long_names, out, symbol, e->spelling->style, print_name, e);
