@@ -168,7 +168,7 @@ read_string(CiLexer *lex)
 static void
 read_punct(CiLexer *lex)
 {
-    static const char PAIRS[][3] = {"->", "..", "<=", ">=", "==", "!=", "//"};
+    static const char PAIRS[][3] = {"->", "..", "<=", ">=", "==", "!=", "//", ":="};
     lex->kind = CI_TOKEN_punct;
     lex->at++;
     for (size_t i = 0; i < sizeof PAIRS / sizeof PAIRS[0]; i++)

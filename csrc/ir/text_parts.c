@@ -48,18 +48,17 @@ ci_form_name(CiForm *f, const char *name)
 
 /* ---- expressions ---- */
 
-static void
+static bool
 print_met(CiText *out, const CiExpr *symbol, void *arg)
 {
     CiMap *met = arg;
 
-    if (symbol->symbol_kind != CI_SYMBOL_unbacked) {
-        ci_text_add(out, "%s", symbol->name);
-        return;
-    }
+    if (symbol->kind != CI_EXPR_symbol || symbol->symbol_kind != CI_SYMBOL_unbacked)
+        return false;
     if (ci_map_find(met, CI_KEY(symbol)) == NULL)
         ci_map_put(met, CI_KEY(symbol), (void *)(uintptr_t)(ci_map_count(met) + 1));
     ci_text_add(out, "u%d", (int)(uintptr_t)ci_map_find(met, CI_KEY(symbol)) - 1);
+    return true;
 }
 
 static void

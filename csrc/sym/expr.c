@@ -128,6 +128,31 @@ collect_symbols(CiSym *sym, CiExpr *e)
     }
 }
 
+/* How the node prints. An extremum in C names each operand several times. */
+static void
+measure(CiExpr *e)
+{
+    bool divides = e->kind == CI_EXPR_floordiv || e->kind == CI_EXPR_mod;
+    e->length = e->nargs == 0;
+    for (int k = 0; k < e->nargs; k++) {
+        const CiExpr *arg = e->args[k];
+        e->length += ci_expr_is_long(arg) ? 1 : arg->length;
+        e->has_long |= arg->has_long;
+        e->calls_floordiv |= arg->calls_floordiv;
+        e->calls_mod |= arg->calls_mod;
+        e->may_divide_by_zero |= arg->may_divide_by_zero;
+    }
+    if (e->kind == CI_EXPR_min || e->kind == CI_EXPR_max)
+        e->length *= e->nargs;
+    e->has_long |= ci_expr_is_long(e);
+    if (divides) {
+        bool is_plain = e->args[0]->low >= 0 && e->args[1]->low >= 0;
+        e->calls_floordiv |= e->kind == CI_EXPR_floordiv && !is_plain;
+        e->calls_mod |= e->kind == CI_EXPR_mod && !is_plain;
+        e->may_divide_by_zero |= e->args[1]->low <= 0 && e->args[1]->high >= 0;
+    }
+}
+
 /* The one node equal to shape, whose arrays may be on the stack. */
 static const CiExpr *
 intern(CiSym *sym, const CiExpr *shape)
@@ -160,6 +185,7 @@ intern(CiSym *sym, const CiExpr *shape)
         e->high = range.high;
         collect_symbols(sym, e);
     }
+    measure(e);
     e->id = sym->next_id;
     ci_map_put(sym->nodes, hash, node);
     sym->next_id++;

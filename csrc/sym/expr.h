@@ -56,6 +56,11 @@ struct CiExpr {
     const CiExpr *limit;          /* symbol: exclusive upper bound, or NULL */
     const CiExpr *const *symbols; /* the distinct symbols inside, in order of id */
     int nsymbols;
+    /* Of the text as printers write it: the number of its operands, where a long operand is a name. */
+    int length;
+    bool has_long;                       /* it is long, or an operand is */
+    bool calls_floordiv, calls_mod;      /* C calls the helper, because an operand may be negative */
+    bool may_divide_by_zero;
 };
 
 typedef struct CiSym CiSym;
@@ -150,12 +155,38 @@ typedef enum CiExprStyle {
     CI_STYLE_python
 } CiExprStyle;
 void ci_expr_print(CiText *out, const CiExpr *e, CiExprStyle style);
-/* As ci_expr_print, with each symbol printed by the callback (kernel size arguments). */
-void ci_expr_print_with(CiText *out, const CiExpr *e, CiExprStyle style,
-                        void (*print_symbol)(CiText *out, const CiExpr *symbol, void *arg),
+/* True if the expression is long. Operands are shared, so a text without names would double with each step that
+ * uses the one before twice. Text and Python name a long operand where it is first printed, if there is another
+ * use: `(e0 := s0 - s0//2) - e0//2`. C names it in a statement before (CiExprNames). */
+static inline bool
+ci_expr_is_long(const CiExpr *e)
+{
+    return e->length > 32;
+}
+/* Prints the name of a symbol, or of a long expression. False: the expression has no name. */
+typedef bool CiPrintName(CiText *out, const CiExpr *e, void *arg);
+/* As ci_expr_print, with the names that the callback prints. The whole expression is never a name. */
+void ci_expr_print_with(CiText *out, const CiExpr *e, CiExprStyle style, CiPrintName *print_name,
                         void *arg);
-/* True if the expression in C calls ci_floordiv, or ci_mod, the helper of the division. */
-bool ci_expr_calls(const CiExpr *e, CiExprKind division);
+
+/* Names of long expressions in a text of C. Each is declared before the statement that first uses it, in the block
+ * of that statement. */
+typedef struct CiExprNames {
+    CiText *out;  /* the text of the statements; NULL: long expressions have no names */
+    size_t begin; /* of the statement that is being printed */
+    const CiExpr **named;
+    int *numbers;
+    int count, capacity, capnumbers, made;
+} CiExprNames;
+/* Begins a statement at the end of the text. */
+void ci_expr_names_begin(CiExprNames *names, CiText *out);
+/* Ends a block: names that were declared in it are no longer known. `outer`: a copy from before the block. */
+void ci_expr_names_end(CiExprNames *names, const CiExprNames *outer);
+/* Prints e in CI_STYLE_program with these names, of which e may be one. */
+void ci_expr_print_program(CiText *out, const CiExpr *e, CiExprNames *names);
+/* Prints the name of e, and declares it if it has none. Prints nothing and returns false if it cannot have one. */
+bool ci_expr_names_print(CiExprNames *names, CiText *out, const CiExpr *e, CiExprStyle style,
+                         CiPrintName *print_name, void *arg);
 /* Symbols must have been declared in sym. */
 const CiExpr *ci_expr_parse(CiSym *sym, CiLexer *lex);
 /* Text that is parsed from now on may call the expression by this name, which no symbol has. */

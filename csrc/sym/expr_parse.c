@@ -1,7 +1,8 @@
 /* Parsing, with Python's precedences:
  *   sum   = term {("+" | "-") term}
  *   term  = unary {("*" | "//" | "%") unary}
- *   unary = "-" unary | int | name | ("min" | "max") "(" sum {"," sum} ")" | "(" sum ")"
+ *   unary = "-" unary | int | name | ("min" | "max") "(" sum {"," sum} ")" | "(" [name ":="] sum ")"
+ * A name with := is defined until the end of the whole expression.
  * Building canonicalises, so any way to write an expression gives its one node. */
 #include "sym/expr_private.h"
 
@@ -33,10 +34,27 @@ parse_name(CiSym *sym, CiLexer *lex, int depth)
         ci_lexer_next(lex);
         return parse_extremum(sym, lex, name[1] == 'i', depth);
     }
+    if (!symbol && sym->definitions)
+        symbol = ci_map_find(sym->definitions, CI_KEY(ci_intern(sym->ctx, name)));
     if (!symbol)
         ci_lexer_fail(lex, "symbol %s is not declared", name);
     ci_lexer_next(lex);
     return symbol;
+}
+
+/* "e0 :=" after a parenthesis. */
+static const char *
+accept_definition(CiLexer *lex)
+{
+    CiLexer ahead = *lex;
+    if (lex->kind != CI_TOKEN_name)
+        return NULL;
+    ci_lexer_next(&ahead);
+    if (!ci_lexer_accept(&ahead, ":="))
+        return NULL;
+    const char *name = ci_intern(lex->ctx, lex->string);
+    *lex = ahead;
+    return name;
 }
 
 static const CiExpr *
@@ -59,7 +77,12 @@ parse_unary(CiSym *sym, CiLexer *lex, int depth)
     }
     if (!ci_lexer_accept(lex, "("))
         ci_lexer_fail(lex, "an expression is expected here");
+    const char *name = accept_definition(lex);
     const CiExpr *out = parse_sum(sym, lex, depth + 1);
+    if (name && !sym->definitions)
+        sym->definitions = ci_map_new(sym->ctx);
+    if (name)
+        ci_map_put(sym->definitions, CI_KEY(name), (void *)(uintptr_t)out);
     ci_lexer_expect(lex, ")");
     return out;
 }
@@ -97,5 +120,6 @@ parse_sum(CiSym *sym, CiLexer *lex, int depth)
 const CiExpr *
 ci_expr_parse(CiSym *sym, CiLexer *lex)
 {
+    sym->definitions = NULL;
     return parse_sum(sym, lex, 0);
 }

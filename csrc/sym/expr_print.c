@@ -11,9 +11,15 @@
 typedef struct Printer {
     CiText *out;
     CiExprStyle style;
-    void (*print_symbol)(CiText *out, const CiExpr *symbol, void *arg);
+    CiPrintName *print_name;
     void *arg;
+    const CiExpr *whole;
+    bool is_declared; /* as the value of a name in C */
+    CiMap *uses;   /* of text: long operand -> ONCE, TWICE or FIRST_NAME + its number */
+    int nnames;
 } Printer;
+
+enum { ONCE = 1, TWICE, FIRST_NAME };
 
 static int compare(const CiExpr *a, const CiExpr *b);
 
@@ -107,6 +113,7 @@ compare(const CiExpr *a, const CiExpr *b)
 }
 
 static void print_sum(Printer *p, const CiExpr *e);
+static void print_content(Printer *p, const CiExpr *e);
 
 static bool
 is_c(const Printer *p)
@@ -155,11 +162,12 @@ print_c_extremum(Printer *p, const CiExpr *e, const int *order)
     ci_text_add(p->out, ")");
 }
 
-/* C's / and % round to zero: the same as Python's where both sides cannot be negative. */
+/* C's / and % round to zero: the same as Python's where both sides cannot be negative. By zero they end the process, and
+ * the helpers return 0: a name may be declared where nothing of such a size is touched. */
 static bool
 is_plain_in_c(const Printer *p, const CiExpr *e)
 {
-    return p->style != CI_STYLE_program && e->args[0]->low >= 0 && e->args[1]->low >= 0;
+    return p->style != CI_STYLE_program && e->args[0]->low >= 0 && e->args[1]->low >= p->is_declared;
 }
 
 static bool
@@ -182,11 +190,33 @@ is_primary(const Printer *p, const CiExpr *e)
     return false;
 }
 
+static bool
+is_named(const Printer *p, const CiExpr *e)
+{
+    return p->uses && (intptr_t)ci_map_find(p->uses, CI_KEY(e)) >= TWICE;
+}
+
+/* A name, or "(e0 := ...)" where the name is first used. */
+static void
+print_named(Printer *p, const CiExpr *e)
+{
+    intptr_t use = (intptr_t)ci_map_find(p->uses, CI_KEY(e));
+    if (use >= FIRST_NAME) {
+        ci_text_add(p->out, "e%d", (int)(use - FIRST_NAME));
+        return;
+    }
+    int number = p->nnames++;
+    ci_text_add(p->out, "(e%d := ", number);
+    print_content(p, e);
+    ci_text_add(p->out, ")");
+    ci_map_put(p->uses, CI_KEY(e), (void *)((intptr_t)FIRST_NAME + number));
+}
+
 /* e as an operand of * // or %. */
 static void
 print_operand(Printer *p, const CiExpr *e)
 {
-    bool bare = is_primary(p, e);
+    bool bare = is_primary(p, e) || is_named(p, e);
     ci_text_add(p->out, "%s", bare ? "" : "(");
     print_sum(p, e);
     ci_text_add(p->out, "%s", bare ? "" : ")");
@@ -217,7 +247,8 @@ print_atom(Printer *p, const CiExpr *e, const int *order)
         print_const(p, e->value);
         break;
     case CI_EXPR_symbol:
-        p->print_symbol(p->out, e, p->arg);
+        if (!p->print_name(p->out, e, p->arg))
+            ci_text_add(p->out, "%s", e->name);
         break;
     case CI_EXPR_product:
         for (int k = 0; k < e->nargs; k++) {
@@ -262,6 +293,15 @@ print_term(Printer *p, const CiExpr *atom, int64_t coef, bool first)
 static void
 print_sum(Printer *p, const CiExpr *e)
 {
+    if (is_named(p, e))
+        print_named(p, e);
+    else if (e == p->whole || !ci_expr_is_long(e) || !p->print_name(p->out, e, p->arg))
+        print_content(p, e);
+}
+
+static void
+print_content(Printer *p, const CiExpr *e)
+{
     int sorted[SORTED], *order = e->nargs <= SORTED ? sorted : NULL;
     if (order)
         sort_args(e, order);
@@ -282,32 +322,106 @@ print_sum(Printer *p, const CiExpr *e)
     }
 }
 
+/* Counts the uses of each long operand. */
 static void
-print_name(CiText *out, const CiExpr *symbol, void *arg)
+count_uses(Printer *p, const CiExpr *e)
 {
-    (void)arg;
-    ci_text_add(out, "%s", symbol->name);
+    for (int k = 0; k < e->nargs; k++) {
+        const CiExpr *arg = e->args[k];
+        if (!arg->has_long)
+            continue;
+        bool is_long = ci_expr_is_long(arg), is_known = is_long && ci_map_find(p->uses, CI_KEY(arg));
+        if (is_long)
+            ci_map_put(p->uses, CI_KEY(arg), (void *)(intptr_t)(is_known ? TWICE : ONCE));
+        if (!is_known)
+            count_uses(p, arg);
+    }
 }
 
-bool
-ci_expr_calls(const CiExpr *e, CiExprKind division)
+static bool
+print_nothing(CiText *out, const CiExpr *e, void *arg)
 {
-    bool is_call = e->kind == division && !is_plain_in_c(&(Printer){.style = CI_STYLE_c}, e);
-    for (int k = 0; k < e->nargs && !is_call; k++)
-        is_call = ci_expr_calls(e->args[k], division);
-    return is_call;
+    (void)out, (void)e, (void)arg;
+    return false;
 }
 
 void
 ci_expr_print(CiText *out, const CiExpr *e, CiExprStyle style)
 {
-    ci_expr_print_with(out, e, style, print_name, NULL);
+    ci_expr_print_with(out, e, style, print_nothing, NULL);
 }
 
 void
-ci_expr_print_with(CiText *out, const CiExpr *e, CiExprStyle style,
-                   void (*print_symbol)(CiText *out, const CiExpr *symbol, void *arg), void *arg)
+ci_expr_print_with(CiText *out, const CiExpr *e, CiExprStyle style, CiPrintName *print_name,
+                   void *arg)
 {
-    Printer printer = {out, style, print_symbol, arg};
-    print_sum(&printer, e);
+    Printer p = {.out = out, .style = style, .print_name = print_name, .arg = arg, .whole = e};
+    if (e->has_long && !is_c(&p)) {
+        p.uses = ci_map_new(out->ctx);
+        count_uses(&p, e);
+    }
+    print_content(&p, e);
+}
+
+/* ---- names in C ---- */
+
+void
+ci_expr_names_begin(CiExprNames *names, CiText *out)
+{
+    names->out = out;
+    names->begin = out->length;
+}
+
+void
+ci_expr_names_end(CiExprNames *names, const CiExprNames *outer)
+{
+    names->out = outer->out;
+    names->begin = outer->begin;
+    names->count = outer->count;
+}
+
+static int
+name_number(const CiExprNames *names, const CiExpr *e)
+{
+    for (int k = names->count - 1; k >= 0; k--)
+        if (names->named[k] == e)
+            return names->numbers[k];
+    return -1;
+}
+
+bool
+ci_expr_names_print(CiExprNames *names, CiText *out, const CiExpr *e, CiExprStyle style,
+                    CiPrintName *print_name, void *arg)
+{
+    int number = name_number(names, e);
+    if (number < 0) {
+        if (!names->out)
+            return false;
+        CiText made = ci_text_new(out->ctx), line = ci_text_new(out->ctx);
+        Printer p = {.out = &made, .style = style, .print_name = print_name, .arg = arg, .whole = e, .is_declared = true};
+        print_content(&p, e);
+        line.indent = names->out->indent;
+        number = names->made++;
+        ci_text_line(&line, "const int64_t e%d = %s;", number, made.data);
+        ci_text_insert(names->out, names->begin, line.data, line.length);
+        names->begin += line.length;
+        int count = names->count;
+        CI_PUSH(out->ctx, names->named, names->count, names->capacity, e);
+        CI_PUSH(out->ctx, names->numbers, count, names->capnumbers, number);
+    }
+    ci_text_add(out, "e%d", number);
+    return true;
+}
+
+static bool
+print_long_name(CiText *out, const CiExpr *e, void *arg)
+{
+    return e->kind != CI_EXPR_symbol && ci_expr_names_print(arg, out, e, CI_STYLE_program, print_long_name, arg);
+}
+
+void
+ci_expr_print_program(CiText *out, const CiExpr *e, CiExprNames *names)
+{
+    if (!ci_expr_is_long(e) || !print_long_name(out, e, names))
+        ci_expr_print_with(out, e, CI_STYLE_program, print_long_name, names);
 }

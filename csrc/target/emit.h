@@ -49,6 +49,8 @@ typedef struct CiEmitter {
     bool *is_used;      /* per support row and dtype */
     bool is_linked[CI_LIBRARY_COUNT]; /* that of a function which was printed */
     CiMap *used;  /* names (interned), memory and sizes that were printed -> the last proc that has them */
+    CiExprNames long_names; /* of indices */
+    const CiStmt *statement; /* the one being printed, or the first of several; NULL: none */
     CiMap *names; /* holes: name -> its number, from 1; NULL: names are printed as they are */
 } CiEmitter;
 

@@ -96,11 +96,67 @@ print_size(CiEmitter *e, CiText *out, int number)
     ci_text_add(out, "size%d", number);
 }
 
-static void
-print_symbol(CiText *out, const CiExpr *symbol, void *arg)
+typedef struct Scope {
+    const CiStmt *statement;
+    const CiExpr *symbol;
+    bool is_declared;
+} Scope;
+
+/* Finds the statement, and a declaration of the symbol before it. A bind in lanes declares no variable. */
+static bool
+find_declaration(Scope *scope, const CiStmts *block)
+{
+    bool is_declared = false;
+    for (const CiStmt *stmt = block->first; stmt; stmt = stmt->next) {
+        if (stmt == scope->statement || find_declaration(scope, &stmt->body) ||
+            find_declaration(scope, &stmt->other)) {
+            bool is_inside = stmt != scope->statement;
+            for (int k = 0; is_inside && k < stmt->nvars; k++)
+                is_declared |= stmt->vars[k] == scope->symbol;
+            scope->is_declared |= is_declared || (is_inside && stmt->runs == scope->symbol);
+            return true;
+        }
+        is_declared |= stmt->kind == CI_STMT_let && stmt->op == CI_OP_bind && stmt->type.lanes == 1 &&
+                       stmt->expr == scope->symbol;
+    }
+    return false;
+}
+
+static bool
+is_size(const CiProc *proc, const CiExpr *symbol)
+{
+    for (int k = 0; k < proc->nsizes; k++)
+        if (proc->sizes[k] == symbol)
+            return true;
+    return false;
+}
+
+/* True if all symbols of the expression are declared where the statement begins. */
+static bool
+is_in_scope(const CiEmitter *e, const CiExpr *index)
+{
+    for (int k = 0; k < index->nsymbols; k++) {
+        Scope scope = {.statement = e->statement, .symbol = index->symbols[k]};
+        if (is_size(e->proc, scope.symbol))
+            continue;
+        if (!find_declaration(&scope, &e->proc->body) || !scope.is_declared)
+            return false;
+    }
+    return true;
+}
+
+static bool
+print_name(CiText *out, const CiExpr *symbol, void *arg)
 {
     CiEmitter *e = arg;
     const CiProc *proc = e->proc;
+    if (symbol->kind != CI_EXPR_symbol && symbol->may_divide_by_zero) {
+        ci_emit_use(e, "ci_floordiv");
+        ci_emit_use(e, "ci_mod");
+    }
+    if (symbol->kind != CI_EXPR_symbol)
+        return is_in_scope(e, symbol) &&
+               ci_expr_names_print(&e->long_names, out, symbol, e->spelling->style, print_name, e);
     int k = 0;
     while (k < proc->nsizes && proc->sizes[k] != symbol)
         k++;
@@ -112,6 +168,7 @@ print_symbol(CiText *out, const CiExpr *symbol, void *arg)
         ci_text_add(out, "data_%s", symbol->name); /* of a check in the tree */
     else
         ci_fail(e->ctx, CI_ERR_INTERNAL, "%s is no argument of proc %s", symbol->name, proc->name);
+    return true;
 }
 
 /* A whole expression that the proc takes precomputed is that argument. */
@@ -123,11 +180,12 @@ ci_emit_index(CiEmitter *e, CiText *out, const CiExpr *index)
             print_size(e, out, k);
             return;
         }
-    if (ci_expr_calls(index, CI_EXPR_floordiv))
+    if (index->calls_floordiv)
         ci_emit_use(e, "ci_floordiv");
-    if (ci_expr_calls(index, CI_EXPR_mod))
+    if (index->calls_mod)
         ci_emit_use(e, "ci_mod");
-    ci_expr_print_with(out, index, e->spelling->style, print_symbol, e);
+    if (!ci_expr_is_long(index) || !print_name(out, index, e))
+        ci_expr_print_with(out, index, e->spelling->style, print_name, e);
 }
 
 const char *

@@ -59,13 +59,23 @@ add_quoted(CiText *out, const char *text, CiExprStyle style)
 }
 
 static void
-add_field(CiText *out, const CiLine *line, CiLineField field, CiExprStyle style)
+print_expr(CiText *out, const CiExpr *e, CiExprStyle style, CiExprNames *names)
+{
+    if (names)
+        ci_expr_print_program(out, e, names);
+    else
+        ci_expr_print(out, e, style);
+}
+
+static void
+add_field(CiText *out, const CiLine *line, CiLineField field, CiExprStyle style,
+          CiExprNames *names)
 {
     const void *at = (const char *)line + field.offset;
     if (field.type == CI_FIELD_buffer)
         ci_text_add(out, "%s", (*(const CiBuffer *const *)at)->name);
     else if (field.type == CI_FIELD_symbol || field.type == CI_FIELD_expr)
-        ci_expr_print(out, *(const CiExpr *const *)at, style);
+        print_expr(out, *(const CiExpr *const *)at, style, names);
     else if (field.type != CI_FIELD_text)
         ci_fail(out->ctx, CI_ERR_INTERNAL, "code has no %s of a line", field.name);
     else if (line->kind == CI_LINE_comment) /* the compiler's own words */
@@ -89,13 +99,13 @@ ci_line_field(CiContext *ctx, const char *at, size_t length)
 }
 
 void
-ci_line_print(CiText *out, const CiLine *line, const char *pattern, CiExprStyle style)
+ci_line_print(CiText *out, const CiLine *line, const char *pattern, CiExprStyle style, CiExprNames *names)
 {
     for (const char *at = pattern; *at;) {
         const char *close = *at == '{' ? strchr(at, '}') : NULL;
         if (close) {
             size_t length = (size_t)(close - at - 1);
-            add_field(out, line, ci_line_field(out->ctx, at + 1, length), style);
+            add_field(out, line, ci_line_field(out->ctx, at + 1, length), style, names);
             at = close + 1;
         } else {
             ci_text_add_chars(out, at++, 1);

@@ -12,6 +12,9 @@ typedef struct Printer {
     const CiWrapper *wrapper;
     const CiLoops *loops;
     const CiProcs *procs;
+    CiExprNames names;
+    CiExprNames *outer; /* of the blocks around the line */
+    int nouter, capouter;
 } Printer;
 
 static const char declarations[] =
@@ -127,22 +130,23 @@ print_any_stride(CiText *out, const CiBuffer *input, int axis)
 
 /* NULL: 0. */
 static void
-print_expr(CiText *out, const CiExpr *e)
+print_expr(Printer *printer, const CiExpr *e)
 {
     if (e)
-        ci_expr_print(out, e, CI_STYLE_program);
+        ci_expr_print_program(printer->out, e, &printer->names);
     else
-        ci_text_add(out, "0");
+        ci_text_add(printer->out, "0");
 }
 
 /* {a, b}; {0} of none. */
 static void
-print_list(CiText *out, int count, const CiExpr *const *items)
+print_list(Printer *printer, int count, const CiExpr *const *items)
 {
+    CiText *out = printer->out;
     ci_text_add(out, "{");
     for (int k = 0; k < count; k++) {
         ci_text_add(out, k ? ", " : "");
-        print_expr(out, items[k]);
+        print_expr(printer, items[k]);
     }
     ci_text_add(out, count ? "}" : "0}");
 }
@@ -155,7 +159,7 @@ print_layout(Printer *printer, const CiBuffer *input)
     for (int axis = 0; axis < input->rank; axis++) {
         ci_text_indent(out);
         ci_text_add(out, "LAYOUT(in[%d].sizes[%d] == ", input->input, axis);
-        print_expr(printer->out, input->sizes[axis]);
+        print_expr(printer, input->sizes[axis]);
         ci_text_add(out, ", \"size %d of %s\");\n", axis, input->name);
     }
     for (int axis = 0; axis < input->rank; axis++) {
@@ -163,7 +167,7 @@ print_layout(Printer *printer, const CiBuffer *input)
         ci_text_add(out, "LAYOUT(");
         print_any_stride(out, input, axis);
         ci_text_add(out, "in[%d].strides[%d] == ", input->input, axis);
-        print_expr(printer->out, input->strides[axis]);
+        print_expr(printer, input->strides[axis]);
         ci_text_add(out, ", \"stride %d of %s\");\n", axis, input->name);
     }
 }
@@ -179,7 +183,7 @@ print_define(Printer *printer, const CiLine *line)
         ci_text_add(printer->out, " && %s >= %" PRId64, name, line->symbol->low);
     if (!ci_expr_equals_const(line->value, CI_INFINITY)) {
         ci_text_add(printer->out, " && %s < ", name);
-        print_expr(printer->out, line->value);
+        print_expr(printer, line->value);
     }
     ci_text_add(printer->out, ", \"%s is out of range\");\n", name);
 }
@@ -208,7 +212,7 @@ print_reasons(Printer *printer, const CiKernel *kernel)
                                              : check->why};
         ci_text_indent(printer->out);
         ci_text_add(printer->out, "*reason = fault[1] == %d ? ", k);
-        ci_line_print(printer->out, &line, "{text} : *reason;\n", CI_STYLE_program);
+        ci_line_print(printer->out, &line, "{text} : *reason;\n", CI_STYLE_program, NULL);
     }
     ci_text_line(printer->out, "goto done;");
     ci_text_close(printer->out);
@@ -229,7 +233,7 @@ print_launch(Printer *printer, const CiLine *line)
     ci_text_add(out, "%s};\n", kernel->nbuffers ? "" : "0");
     ci_text_indent(out);
     ci_text_add(out, "const int64_t sizes[] = ");
-    print_list(printer->out, kernel->nsize_args, kernel->size_args);
+    print_list(printer, kernel->nsize_args, kernel->size_args);
     ci_text_add(out, ";\n");
     ci_text_indent(out);
     if (!is_split)
@@ -244,7 +248,7 @@ print_launch(Printer *printer, const CiLine *line)
             continue;
         ci_text_add(out, ", ");
         if (launch.of[k])
-            print_expr(out, launch.of[k]);
+            print_expr(printer, launch.of[k]);
         else
             ci_text_add(out, "0");
     }
@@ -254,16 +258,17 @@ print_launch(Printer *printer, const CiLine *line)
 }
 
 static void
-print_view(CiText *out, const CiExternItem *call, int k)
+print_view(Printer *printer, const CiExternItem *call, int k)
 {
+    CiText *out = printer->out;
     const CiBuffer *buffer = k == call->noperands ? call->result : call->operands[k];
     ci_text_indent(out);
     ci_text_add(out, "{(char *)%s + (", buffer->name);
-    print_expr(out, call->offsets[k]);
+    print_expr(printer, call->offsets[k]);
     ci_text_add(out, ") * %d, %d, ", ci_dtype_size(buffer->dtype), call->ranks[k]);
-    print_list(out, call->ranks[k], call->sizes[k]);
+    print_list(printer, call->ranks[k], call->sizes[k]);
     ci_text_add(out, ", ");
-    print_list(out, call->ranks[k], call->strides[k]);
+    print_list(printer, call->ranks[k], call->strides[k]);
     ci_text_add(out, "},\n");
 }
 
@@ -276,7 +281,7 @@ print_call(Printer *printer, const CiExternItem *call)
     ci_text_open(out, "{");
     ci_text_open(out, "const ci_view views[] = {");
     for (int k = 0; k <= call->noperands; k++)
-        print_view(out, call, k);
+        print_view(printer, call, k);
     out->indent -= 4;
     ci_text_line(out, "};");
     ci_text_open(out, "if ((status = %s(views, %d))) {", routine, how);
@@ -311,11 +316,11 @@ print_return(Printer *printer)
             ci_text_add(out, "out[%d] = (ci_array){in[%d].data, in[%d].offset + ", i, owner, owner);
         else
             ci_text_add(out, "out[%d] = (ci_array){%s, ", i, result->buffer->name);
-        print_expr(printer->out, result->offset);
+        print_expr(printer, result->offset);
         ci_text_add(out, ", %d, ", owner);
-        print_list(printer->out, result->rank, result->sizes);
+        print_list(printer, result->rank, result->sizes);
         ci_text_add(out, ", ");
-        print_list(printer->out, result->rank, result->strides);
+        print_list(printer, result->rank, result->strides);
         ci_text_add(out, "};\n");
     }
 }
@@ -369,17 +374,22 @@ static void
 print_line(Printer *printer, const CiLine *line)
 {
     const char *pattern = ci_line_row(line->kind)->c;
-    if (ci_line_closes(line))
+    if (ci_line_closes(line)) {
         printer->out->indent -= 4;
+        ci_expr_names_end(&printer->names, &printer->outer[--printer->nouter]);
+    }
+    ci_expr_names_begin(&printer->names, printer->out);
     if (pattern) {
         ci_text_indent(printer->out);
-        ci_line_print(printer->out, line, pattern, CI_STYLE_program);
+        ci_line_print(printer->out, line, pattern, CI_STYLE_program, &printer->names);
         ci_text_add(printer->out, "\n");
     } else {
         print_other(printer, line);
     }
-    if (ci_line_opens(line))
+    if (ci_line_opens(line)) {
         printer->out->indent += 4;
+        CI_PUSH(printer->wrapper->ctx, printer->outer, printer->nouter, printer->capouter, printer->names);
+    }
 }
 
 static void
@@ -427,7 +437,7 @@ print_done(Printer *printer)
 void
 ci_wrapper_print_c(CiText *out, const CiWrapper *wrapper, const CiProcs *procs)
 {
-    Printer printer = {out, wrapper, wrapper->kernels->loops, procs};
+    Printer printer = {.out = out, .wrapper = wrapper, .loops = wrapper->kernels->loops, .procs = procs};
     ci_text_add(out, declarations, CI_MAX_RANK, CI_MAX_RANK);
     ci_text_add(out, "%s%s", helpers, divisions);
     ci_c_library_print_routines(out, wrapper);

@@ -335,7 +335,7 @@ print_line(Printer *printer, const CiLine *line)
         close_block(out, line);
     if (pattern) {
         ci_text_indent(out);
-        ci_line_print(out, line, pattern, CI_STYLE_python);
+        ci_line_print(out, line, pattern, CI_STYLE_python, NULL);
         print_locs(out, 1, &line->loc);
         ci_text_add(out, "\n");
     } else {

@@ -176,7 +176,8 @@ bool ci_line_opens(const CiLine *line);
 bool ci_line_closes(const CiLine *line);
 CiLineField ci_line_field(CiContext *ctx, const char *at, size_t length); /* by its name */
 /* The pattern of a row, filled in; expressions and texts in that style. */
-void ci_line_print(CiText *out, const CiLine *line, const char *pattern, CiExprStyle style);
+void ci_line_print(CiText *out, const CiLine *line, const char *pattern, CiExprStyle style,
+                   CiExprNames *names); /* of C; NULL: none */
 /* Calls visit for each buffer whose memory a line reads or writes (scalars are none). */
 void ci_line_visit(const CiWrapper *wrapper, const CiLine *line,
                    void (*visit)(void *arg, const CiBuffer *buffer, bool is_stored), void *arg);

@@ -1078,3 +1078,41 @@ def test_a_check_that_fails_as_a_loop_begins():
                 fn(whole[:, 0], whole, np.array([2, 2]), rng)
             states.append(rng.bit_generator.state)
         assert states[0] == states[1]
+
+
+RETURNED = {
+    "items": lambda d: d.items(),
+    "keys": lambda d: (d.keys(), 1),
+    "values": lambda d: [d.values()],
+    "of a closure": lambda d: (lambda o: lambda: o)(d)().items(),
+    "in a dict": lambda d: {1: d.items()},
+    "iterator": lambda d: iter(d.values()),
+}
+
+
+@pytest.mark.parametrize("name", RETURNED)
+def test_views_of_dicts_that_are_returned(name):
+    """A later call returned the view of the first call's dict."""
+    fn = RETURNED[name]
+    compiled = cinductor.compile(fn, backend="interp")
+    for k in range(3):
+        got, want = compiled({k: 1.0}), fn({k: 1.0})
+        assert (list(got) if name == "iterator" else repr(got)) == (list(want) if name == "iterator" else repr(want))
+
+
+def held_by(o):
+    """A function that alone has its argument."""
+    return lambda: o
+
+
+def test_a_view_between_pieces():
+    def program(x):
+        n = len(x)
+        h = held_by({3: 1.0, 1: 2.0})
+        if x.sum() > 1.2:
+            h()[n] = 0.0
+        return list(h().items())
+
+    compiled = cinductor.compile(program, backend="interp")
+    for n in (4, 5, 3, 5):
+        assert compiled(np.full(n, 2.0)) == program(np.full(n, 2.0))

@@ -112,6 +112,8 @@ STATEMENTS = {
     "nested": "r = [(x * 2, [x + 1, (fall(y), x)], {'a': x.sum()}), fall(1)]",
     "arguments": "r = identity(x * 2, fall(y), k=x + 1, m=fall(1))",
     "starred arguments": "t = (x * 2, x + 1)\nr = identity(*t, fall(y), **{'k': x * 3})",
+    "method of a generator": "g = np.random.default_rng(3)\nt = x * 2\ng.shuffle(fall(t))\nr = t, g.integers(9)",
+    "method of a generator, named": "g = np.random.default_rng(3)\nm = g.normal\nr = m(*fall((0, 1))), m(size=fall(2)), note(m(1))",
     "method": "r = (x * 2).reshape(fall(1), -1)",
     "function": "r = np.maximum(x * 2, fall(y))",
     "opaque": "r = note(x * 2, fall(1), x + 1)",
@@ -230,6 +232,11 @@ STATEMENTS = {
     "slices": "r = x[fall(0) : x.shape[0] - fall(1)]",
     "walrus": "r = ((t := x * 2), fall(1), t)\nr = r, r[0] is t",
     "walrus and use": "r = (x * 2) + (t := fall(y)) + t",
+    "with, targets": "a = [0, 0]\nwith Managing((x * 2, x + 1)) as (a[fall(1)], b):\n    note(a, b)\nr = a, b",
+    "with, more targets": "a = [0, 0]\nwith Managing((x * 2, [x + 1, x])) as (a[fall(1)], (b, *c)), Managing(x * 3) as d:\n    r = [a, b, c, d]",
+    "with, targets and a return": "a = {}\nwith Managing((x, y)) as m, Managing((x * 2, x + 1)) as [a[fall(1)], b]:\n    if a:\n        return m, a, b\nr = a",
+    "with, targets that fail": "a = [0]\ntry:\n    with Managing((x * 2, x + 1)) as (a[fall(1)], b):\n        pass\nexcept IndexError as e:\n    r = str(e)\nr = r, a",
+    "with, too few targets": "a = [0]\ntry:\n    with Leaving((x * 2, x + 1)) as (a[fall(0)], b, c):\n        pass\nexcept ValueError as e:\n    r = str(e)\nr = r, a",
     "with": "with Managing(x * 2) as m:\n    r = (m, fall(1), m)",
     "fraction": "try:\n    r = Fraction(1, 2) + fall(Decimal(1))\nexcept TypeError as e:\n    r = e.args",
 }  # fmt: skip
@@ -400,6 +407,45 @@ def nested(a, b):
     return s[0] is r, s[1][0] is r, D["n"][1][0] is s[0], r, s
 
 
+def equal_to_a_stored_one(a, b):
+    r = (a * 2, b)
+    D["n"] = r
+    D["m"] = [(1, r)]
+    note(1)
+    return r == D["n"], (r, 1) == (D["n"], 1), {1: [r]} == {1: [D["n"]]}, [(1, r)] == D["m"], r != D["m"][0][1], r, D["m"]
+
+
+def in_a_stored_list(a, b):
+    r = (a * 2, b)
+    s = ["no", r]
+    D["n"] = s
+    note(s)
+    return r in s, s.index(r), s.count(r), D["n"].index(r), D["n"][1] in [r], s == ["no", r], [v for v in s if v == r]
+
+
+def removed_from_a_stored_list(a, b):
+    r = (a * 2, b)
+    s = ["no", r, 3]
+    note(s)
+    s.remove(r)
+    note(s)
+    return s, r in s, [r, *s].index(r)
+
+
+def in_a_deque(a, b):
+    r = (a * 2, b)
+    s = collections.deque(["no", r], 5)
+    note(s)
+    return r in s, s.count(r), s.index(r), s == collections.deque(["no", r]), r in {1: r}.values()
+
+
+def array_in_a_stored_list(a, b):
+    r = a * 2
+    s = [r, [r, b]]
+    note(s)
+    return r in s, s.index(r), s == [r, [r, b]], [r, b] in s[1:]
+
+
 def in_a_tuple(a, b):
     r = (a * 2, (b, a))
     D["n"] = r
@@ -487,6 +533,7 @@ def as_a_guard(a, b):
 
 TUPLES = (
     stored, stored_made, stored_and_seen, in_places, nested, in_a_tuple, as_an_item, as_a_key, as_a_key_with_data, in_a_closure, read_twice,
+    equal_to_a_stored_one, in_a_stored_list, removed_from_a_stored_list, in_a_deque, array_in_a_stored_list,
     by_setdefault, named_tuple, as_a_condition, as_a_guard,
 )  # fmt: skip
 
@@ -508,3 +555,23 @@ def test_a_tuple_that_leaves_stays_one_object(fn):
     compiled = cinductor.compile(fn, backend="interp")
     for _ in range(3):
         assert told(compiled) == told(fn)
+
+
+def member_of_an_argument(v):
+    return v[0] in v, v.index(v[0]), v == [v[0], v[1]], [v] == [[*v]], {1: v} == {1: [*v]}, v[0] in (v[0], 1)
+
+
+def member_with_data(v):
+    return v[0] in v[1:]
+
+
+@pytest.mark.parametrize("fn", [member_of_an_argument, member_with_data])
+def test_arrays_in_an_argument_are_compared_by_identity_first(fn):
+    compiled = cinductor.compile(fn, backend="interp")
+    for _ in range(2):
+        v = [*inputs()]
+        if fn is member_with_data:
+            with pytest.raises(ValueError, match="ambiguous"):
+                compiled(v)
+        else:
+            assert compiled(v) == fn(v) == (True, 0, True, True, True, True)

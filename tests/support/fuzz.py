@@ -33,8 +33,9 @@ KINDS = {  # name: share of the time
     "operands": 4,
     "numbers": 4,
     "memory": 4,
-    "state": 6,
-    "changes": 5,
+    "sizes": 3,
+    "state": 8,
+    "changes": 2,
 }
 
 
@@ -43,6 +44,7 @@ def checks():
     import loop_generator
     import number_generator
     import operand_generator
+    import size_generator
     import test_changing_world
     import test_fuzz
     import test_hidden_state
@@ -60,6 +62,7 @@ def checks():
         "operands": generated(operand_generator.Generator, "interp", "dynamic"),
         "numbers": generated(number_generator.Generator, "interp", "dynamic"),
         "memory": test_memory.check,
+        "sizes": generated(size_generator.Generator, "dynamic", "stencil, dynamic", "c, dynamic"),
         "state": test_hidden_state.check,
         "changes": lambda seed, folder: test_changing_world.explore(
             test_changing_world.of_generator(seed, folder), seed, test_changing_world.TIMES, f"program {seed}"

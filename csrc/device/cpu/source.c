@@ -136,9 +136,9 @@ print_index_helpers(const Source *s, CiText *out)
 {
     static const char *const helpers[][2] = {
         {"ci_floordiv",
-         "    const int64_t q = a / b;\n    return q - (a % b != 0 && (a < 0) != (b < 0));\n"},
+         "    const int64_t q = b ? a / b : 0;\n    return q - (b && a % b != 0 && (a < 0) != (b < 0));\n"},
         {"ci_mod",
-         "    const int64_t r = a % b;\n    return r != 0 && (r < 0) != (b < 0) ? r + b : r;\n"},
+         "    const int64_t r = b ? a % b : 0;\n    return r != 0 && (r < 0) != (b < 0) ? r + b : r;\n"},
     };
     for (size_t k = 0; k < sizeof helpers / sizeof *helpers; k++)
         if (ci_emit_uses(s->base, helpers[k][0]))

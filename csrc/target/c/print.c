@@ -287,7 +287,12 @@ ci_c_print_block(CiCPrinter *p, const CiStmts *block)
 {
     bool shares = p->dialect->shares_pointers && !p->is_left;
     CiMap *counted = shares ? ci_c_count_bases(p, block) : NULL;
+    CiEmitter *e = p->base;
+    const CiExprNames outer = e->long_names;
+    const CiStmt *owner = e->statement;
     for (const CiStmt *stmt = block->first; stmt; stmt = stmt->next) {
+        e->statement = stmt;
+        ci_expr_names_begin(&e->long_names, p->out);
         if (shares)
             ci_c_declare_base(p, counted, stmt);
         const CiStmt *last = p->dialect->statement(p, stmt);
@@ -298,6 +303,8 @@ ci_c_print_block(CiCPrinter *p, const CiStmts *block)
     }
     if (shares)
         ci_c_forget_bases(p, counted);
+    e->statement = owner;
+    ci_expr_names_end(&e->long_names, &outer);
 }
 
 void

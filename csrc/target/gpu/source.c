@@ -27,9 +27,9 @@ add_division(CiText *out, const char *function)
 {
     ci_text_add(out,
                 "%s int64_t ci_floordiv(int64_t a, int64_t "
-                "b) { return a / b - (a %% b != 0 && (a ^ b) < 0); }\n"
+                "b) { return b ? a / b - (a %% b != 0 && (a ^ b) < 0) : 0; }\n"
                 "%s int64_t ci_mod(int64_t a, int64_t b) { "
-                "return a %% b != 0 && (a ^ b) < 0 ? a %% b + b : a %% b; }\n",
+                "return b == 0 ? 0 : a %% b != 0 && (a ^ b) < 0 ? a %% b + b : a %% b; }\n",
                 function, function);
 }
 

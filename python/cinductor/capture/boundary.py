@@ -6,6 +6,7 @@ call is lifted: if it has a source (`sources`), it is guarded.
 
 from __future__ import annotations
 
+import collections
 import enum
 import functools
 import operator
@@ -48,6 +49,7 @@ from .objects import (
 )
 from .sources import Sources
 
+COMPARED = frozenset({list, dict, ORDERED, collections.deque})
 READ_BY_ENUM = ("_name_", "_value_")  # attributes of a member that the methods of module enum read
 
 
@@ -72,6 +74,8 @@ class Lifting:
         """
         if self.tracer.has_fallen_back:
             return value
+        if (known := self.effects.inside(value)) is not None:
+            return known  # made in the call, which therefore runs in Python each time
         found = self.sources.entered.get(source)
         if found is not None and found[0] is value:
             return found[1]
@@ -180,15 +184,20 @@ class Lifting:
         if (cls in FREE_TYPES and cls is not types.FunctionType) or is_a(value, type):
             return value
         if is_record(cls):
+            if (known := self.effects.inside(value)) is not None:
+                return known
             items = [self.lift(v) for v in value]
             return value if all(a is b for a, b in zip(items, value, strict=True)) else self.inside(value, items)
         self.sources.note_opaque(value)
         return value
 
     def lift_array(self, value: Any) -> Any:
-        """A value found in a container made in this call: real arrays become traced again."""
-        is_real = type(value) is np.ndarray and not self.tracer.has_fallen_back
-        return self.array(value, OPAQUE) if is_real else value
+        """A value found in a container made in this call: real arrays, and tuples that other code has of the call's, become traced
+        again.
+        """
+        if self.tracer.has_fallen_back:
+            return value
+        return self.array(value, OPAQUE) if type(value) is np.ndarray else self.effects.inside(value) or value
 
     def array(self, value: np.ndarray, source: int) -> Any:
         """The Traced value for an array that a source reaches."""
@@ -247,7 +256,7 @@ class Lifting:
         if source == OPAQUE:
             if is_a(value, dict):
                 return self.lifted_items(value)
-            return self.inside(value, [self.lift(v) for v in value])
+            return self.effects.inside(value) or self.inside(value, [self.lift(v) for v in value])
         items = self.items_of(value, source)
         if is_a(value, dict):
             plain = plain_class(value)
@@ -279,6 +288,29 @@ class Lifting:
         if made is not value:
             self.copies[id(made)] = (made, value)
         return made
+
+    def own(self, value: Any, around: tuple[Any, ...] = ()) -> Any:
+        """A container for a comparison, which begins with identity: arrays and tuples that other code has are those that the call
+        has in their place. around: the containers around it.
+        """
+        cls = type(value)
+        if cls in FREE_TYPES or self.tracer.has_fallen_back or any(value is v for v in around):
+            return value
+        if cls is np.ndarray:
+            known = self.effects.arrays.known.get(id(value))
+            return value if known is None else known[2]
+        if (known := self.effects.inside(value)) is not None:
+            return known
+        if not (cls in COMPARED or is_record(cls)):
+            return value
+        is_keyed = is_a(value, dict)
+        items = list(value.values() if is_keyed else value)
+        own = [self.own(v, (*around, value)) for v in items]
+        if all(a is b for a, b in zip(items, own, strict=True)):
+            return value
+        if cls is collections.deque:
+            return cls(own, value.maxlen)
+        return cls(zip(value, own, strict=True)) if is_keyed else remade(value, own)
 
     def lifted_items(self, value: dict[Any, Any]) -> dict[Any, Any]:
         """A copy of a dict of unknown origin; keys are only hashed if necessary."""

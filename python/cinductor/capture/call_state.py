@@ -40,7 +40,7 @@ from ..errors import ConstraintViolation
 from .boundary import Lifting
 from .control.region import Regions
 from .control.state import State
-from .deaths import alone_in, forget, runs_code
+from .deaths import forget, runs_code
 from .effects import Effects, Materialiser
 from .iterators import Items, items_of
 from .objects import (
@@ -306,8 +306,7 @@ def fall_back(stage: Stage, why: str = LITTLE) -> None:
     for scope in stage.scopes:
         scope.__class__ = stage.plain_hooks
     stage.state.waiting.clear()  # operands die when Python's would
-    for key in alone_in(stage.effects.remade):  # of the others a tuple waits on Python's stack
-        del stage.effects.remade[key]
+    stage.effects.forget_tuples()  # of the others a tuple waits on Python's stack
     forget(stage.tracer, stage.sources, stage.arrays)
 
 

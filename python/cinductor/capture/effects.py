@@ -35,7 +35,7 @@ from ..base.class_lookup import is_a
 from ..base.signals import Abandon, Suspect
 from ..calls.overtaking import MAX_SAVED, Changes
 from ..numpy import surface, twister
-from ..numpy.random import set_state
+from ..numpy.random import Draw, set_state
 from . import deaths
 from .containers import ROWS, row_of
 from .control.alias import Aliases
@@ -77,6 +77,7 @@ class Effects:
         self.plain_hooks = plain_hooks
         self.given: dict[int, tuple[Any, Any]] = {}  # by the id of a function: what other code has in place of it, and the function
         self.remade: dict[int, tuple[Any, Any]] = {}  # id -> a tuple with traced values, and the real one that other code has
+        self.twins: dict[int, int] = {}  # by the id of a real tuple: the key of the tuple that the call made
         self.handed_out: set[int] = set()  # ids of objects made in the call that other code may have
         self.without_contents: dict[int, tuple[Any, Any]] = {}  # a broadcast or flags object, with what it was made from
         self.normals: dict[int, tuple[Any, Any, Any]] = {}  # id -> a generator of Python, the array of its kept number, and its version
@@ -126,8 +127,7 @@ class Effects:
         finally:
             self.is_preparing = False
         self.state.keep_changes()
-        for key in deaths.alone_in(self.remade):
-            del self.remade[key]
+        self.forget_tuples()
         deaths.let_go(self.tracer, self.sources, self.arrays)
         self.handed_out &= self.sources.known.keys()
 
@@ -257,6 +257,23 @@ class Effects:
         """The value with everything traced materialised."""
         return value if type(value) in ATOMS else Materialiser(self).of(value)
 
+    def note_tuple(self, made: Any, real: Any) -> None:
+        """Record the real tuple that other code has in place of one that the call has made."""
+        self.remade[id(made)] = made, real
+        self.twins[id(real)] = id(made)
+
+    def forget_tuples(self) -> None:
+        """Forget the tuples with traced values that only the records refer to."""
+        for key in deaths.alone_in(self.remade):
+            real = id(self.remade.pop(key)[1])
+            if self.twins.get(real) == key:
+                del self.twins[real]
+
+    def inside(self, value: Any) -> Any:
+        """The tuple that the call made and has in place of the real one that other code has; None if there is none."""
+        key = self.twins.get(id(value))
+        return None if key is None else self.remade[key][0]
+
     def outside(self, value: Any) -> Any:
         """The object that other code has in place of a function or a tuple."""
         found = self.given.get(id(value))
@@ -330,6 +347,8 @@ class Materialiser:
             return value.value
         if cls is Traced:
             return self.effects.arrays.real(value)
+        if cls is Draw:
+            return value.real()
         if cls in METHODS_IN_C and type(value.__self__) in HELD:
             self.of(value.__self__)  # a method of a container
         if (cls in FREE_TYPES and cls not in FILLED) or cls is np.ndarray or is_a(value, type):
@@ -391,9 +410,12 @@ class Materialiser:
             self.fill(own)
         if all(a is b for a, b in zip(items, value, strict=True)):
             return value
-        made = value, remade(value, items)
-        known = self.effects.remade
-        return (known.get(id(value), made) if self.effects.arrays.is_over else known.setdefault(id(value), made))[1]
+        if (known := self.effects.remade.get(id(value))) is not None:
+            return known[1]
+        real = remade(value, items)
+        if not self.effects.arrays.is_over:
+            self.effects.note_tuple(value, real)
+        return real
 
     def method(self, value: types.MethodType) -> types.MethodType:
         """A bound method: its parts cannot be set."""

@@ -286,6 +286,8 @@ def returnable(stage: Stage, value: Any, reached: dict[int, int], seen: dict[int
     if source is not None:
         if source >= 0:
             reached[id(value)] = source
+        elif not stage.tracer.needs_python:
+            stage.effects.note(f"returns a {cls.__name__} that no guard reaches")
         return value
     if cls is slice and any(type(v) is Traced for v in bounds_of(value)):
         return DeferredObject((slice, *(returnable(stage, v, reached, seen) for v in bounds_of(value))))

@@ -56,7 +56,13 @@ class Draw:
         self.scope, self.generator, self.name = scope, generator, name
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self.scope.stage.tracer.has_fallen_back:
+            return self.real()(*args, **kwargs)
         return self.scope.call(self, *args, **kwargs)
+
+    def real(self) -> Any:
+        """The bound method, for other code."""
+        return getattr(self.generator, self.name)
 
 
 def draw(handler: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,6 +1,6 @@
 """Parses expressions of sizes in the texts of the levels, and computes their values.
 
-    expression  3*s0 + 1    (s0 + 3)//4    -i0 + 7    min(s0, 4)
+    expression  3*s0 + 1    (s0 + 3)//4    -i0 + 7    min(s0, 4)    (e0 := s0//2) + e0//2
 
 If a name is unknown, the value is None.
 """
@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from typing import Any
 
-TOKEN = re.compile(r"\s*(//|[-+*%(),]|\d+|\w+)")
+TOKEN = re.compile(r"\s*(//|:=|[-+*%(),]|\d+|\w+)")
 Names = Mapping[str, int]
-Size = Callable[[Names], "int | None"]
+Values = dict[str, "int | None"]
+Size = Callable[[Any], "int | None"]  # of Names; of Values, to which it adds, if the expression names a part of itself
 
 
 class SizeParser:
@@ -23,6 +25,7 @@ class SizeParser:
         if re.sub(r"\s", "", text) != "".join(self.tokens):
             raise ValueError(f"no expression of sizes: {text}")
         self.at = 0
+        self.has_names = False
 
     def peek(self) -> str:
         return self.tokens[self.at] if self.at < len(self.tokens) else ""
@@ -52,9 +55,10 @@ class SizeParser:
         if token == "-":
             return joined("-", constant(0), self.atom())
         if token == "(":
+            name = self.name()
             inside = self.sum()
             self.expect(")")
-            return inside
+            return inside if name is None else named(name, inside)
         if token.isdigit():
             return constant(int(token))
         if token in ("min", "max") and self.peek() == "(":
@@ -62,6 +66,14 @@ class SizeParser:
         if not token.isidentifier():
             raise ValueError(f"{token or 'nothing'} is not a size")
         return lambda names: names.get(token)
+
+    def name(self) -> str | None:
+        """The name that the expression in parentheses gets."""
+        if self.tokens[self.at + 1 : self.at + 2] != [":="]:
+            return None
+        self.has_names = True
+        self.at += 2
+        return self.tokens[self.at - 2]
 
     def extreme(self, choose: Callable[[list[int]], int]) -> Size:
         self.expect("(")
@@ -92,6 +104,16 @@ def constant(value: int) -> Size:
     return lambda names: value
 
 
+def named(name: str, size: Size) -> Size:
+    """The size, which the expression after it calls by a name."""
+
+    def value(names: Values) -> int | None:
+        names[name] = size(names)
+        return names[name]
+
+    return value
+
+
 def joined(operator: str, left: Size, right: Size) -> Size:
     """Both sides, combined by an operator."""
     function = OPERATORS[operator]
@@ -103,6 +125,10 @@ def joined(operator: str, left: Size, right: Size) -> Size:
     return value
 
 
+def with_own_names(size: Size) -> Size:
+    return lambda names: size({**names})
+
+
 _read: dict[str, Size] = {}
 
 
@@ -112,6 +138,8 @@ def parse(text: str) -> Size:
     if found is None:
         parser = SizeParser(text)
         found = parser.sum()
+        if parser.has_names:
+            found = with_own_names(found)
         if parser.peek():
             raise ValueError(f"{parser.peek()} follows an expression of sizes: {text}")
         if len(_read) < 10_000:

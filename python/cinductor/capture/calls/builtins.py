@@ -398,7 +398,8 @@ def is_in(scope: Hooks, value: Any, members: Any) -> bool:
     members = scope.members(members)
     if hooked_in((value, members)) is not None:
         value, members = scope.stage.materialise(value), scope.stage.materialise(members)
-    return value in members
+    own = scope.stage.lifting.own
+    return own(value) in own(members)
 
 
 def is_number(value: Any) -> bool:

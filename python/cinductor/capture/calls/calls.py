@@ -338,8 +338,8 @@ def call_container(
         if method.compares and is_a(owner, dict):
             scope.use([*inside])  # keys are hashed and compared, values are not read
         elif method.compares:
-            inside = scope.use(inside)
-        return getattr(inside, name)(*(scope.use(a) for a in args), **kwargs)
+            inside = stage.lifting.own(scope.use(inside))
+        return getattr(inside, name)(*(stage.lifting.own(scope.use(a)) for a in args), **kwargs)
     if type(owner) is list and (name, len(args)) == ("append", 1) and not kwargs and record_append(scope, owner, args[0]):
         return None
     if stage.tracer.in_region:
@@ -376,6 +376,10 @@ def call_new_container(
     args = tuple(scope.use(a) if k < method.kept else a for k, a in enumerate(args))
     if method.compares and not is_a(owner, dict | set):
         scope.use(owner)
+        args = tuple(map(stage.lifting.own, args))
+        if (own := stage.lifting.own(owner)) is not owner and name == "remove":
+            return scope._del_item(own.index(*args), owner) if args[0] in own else f(*args)
+        f = getattr(own, name)
     if method.changes and not is_a(owner, tuple):
         (stage.state.before_pop if method.is_final else stage.state.before_change)(owner)
     return stage.lift_array(f(*args, **kwargs))

@@ -27,6 +27,8 @@ them.
 from __future__ import annotations
 
 import ast
+import functools
+from collections.abc import Callable
 from typing import Any
 
 from .displays import Displays
@@ -114,20 +116,32 @@ class Statements(Displays):
         return node
 
     def visit_With(self, node: ast.With) -> ast.stmt:
-        for item in node.items:
+        for k, item in enumerate(node.items):
             item.context_expr = self.ask(
                 item.context_expr, "context", self.visit(item.context_expr)
             )
-            if item.optional_vars is not None:
-                item.optional_vars = self.visit(item.optional_vars)
+            target = item.optional_vars
+            if target is not None and keeps_waiting([target]):
+                name = self.temporary("m")
+                item.optional_vars = placed(ast.Name(name, ast.Store()), target)
+                items, node.items = node.items[: k + 1], node.items[k + 1 :]
+                inner: list[ast.stmt] = [node] if node.items else node.body
+                body = self._inside(inner, k + 1, functools.partial(self._assigned_once, node, target, name))
+                return placed(ast.With(items, body), node)
+            if target is not None:
+                item.optional_vars = self.visit(target)
         node.body = self._inside(node.body, len(node.items))
         return node
 
-    def _inside(self, body: list[ast.stmt], blocks: int) -> list[ast.stmt]:
-        """The rewritten statements in a with or a try."""
+    def _assigned_once(self, node: ast.AST, target: ast.expr, name: str) -> list[ast.stmt]:
+        """The assignment of a hidden name, which ends with it."""
+        return [*self._assigned(node, target, self.load(node, name)), placed(ast.Delete([ast.Name(name, ast.Del())]), node)]
+
+    def _inside(self, body: list[ast.stmt], blocks: int, before: Callable[[], list[ast.stmt]] = list) -> list[ast.stmt]:
+        """The rewritten statements in a with or a try. before: makes the rewritten statements that come first."""
         self.blocks += blocks
         self.protected += 1
-        out = self._statements(body)
+        out = before() + self._statements(body)
         self.blocks -= blocks
         self.protected -= 1
         return out
