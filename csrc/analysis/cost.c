@@ -1,4 +1,4 @@
-/* Counts of which only a range may be known; and nests, counted. */
+/* Amounts (low, likely, high) and their arithmetic; the bytes, operations and points of nests as amounts. */
 #include "analysis/cost.h"
 
 /* Of two counts that are not negative; what is too large is CI_INFINITY. */

@@ -1,4 +1,5 @@
-/* Steps, blocks and who uses what become a block and a range for each buffer. */
+/* Computes live ranges: from steps, blocks of steps and uses, the innermost block of each buffer with its first
+ * and its last use. */
 #include "analysis/live_ranges.h"
 
 /* ---- making ---- */

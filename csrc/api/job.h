@@ -1,4 +1,5 @@
-/* One compilation while it runs, and who looks at it: dumps, and observers of passes. */
+/* One compilation while it runs: its context, options and plans of passes, and the dumps and observers that get
+ * each level. */
 #ifndef CI_API_JOB_H
 #define CI_API_JOB_H
 

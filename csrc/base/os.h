@@ -1,4 +1,4 @@
-/* Files and paths, status-coded: nothing here needs a context, nothing fails by jumping. */
+/* Files and paths. Functions return a status: none needs a context, and none jumps. */
 #ifndef CI_BASE_OS_H
 #define CI_BASE_OS_H
 

@@ -1,5 +1,5 @@
-/* Rows -> blocks of threads, each of which has a point of its own and shares out what is inside:
- * elements of loops, and of folds, whose partial results are combined.
+/* Maps rows to blocks of threads. A block has one point, and its threads share the elements of inner loops and
+ * of folds, whose partial results are combined.
  *
  *   for i0<n parallel { fold sum into s over j<m {…}  for j<m vector {…} }  ->
  *   for b<n grid {
@@ -8,8 +8,8 @@
  *     for t<256 thread { elements t, t + 256, … }
  *   }
  *
- * A thread takes neighbours, as many as one access moves, and what is left at the end of a row one
- * by one. What else a block has to do, its threads do all alike. */
+ * A thread takes as many neighbours as one access moves, and the elements that remain at the end of a row one
+ * by one. All other statements are executed by every thread of the block. */
 #include "codegen/blocks.h"
 
 #include "codegen/independence.h"

@@ -1,9 +1,9 @@
 /* Stages -> statements: loops over the points of a stage, folds over its other axes, and inside the
  * values of its code.
  *
- * A stage is one nest of loops for its folds of each shape, the first of which does what else it
- * has to do. Nests of a stage run one after another at the level above, so that loops of their own
- * for some of them are right too. */
+ * A stage is one nest of loops for its folds of each shape; the first nest also has the stage's other
+ * statements. Nests of a stage are executed in order at the level above, so separate loops for some of
+ * them are right too. */
 #include "codegen/expand_private.h"
 #include "codegen/reduction.h"
 #include "codegen/stage_code.h"

@@ -1,5 +1,5 @@
-/* Two executables of one program's kernels: the first so many kernels run by the interpreter, the
- * others by the compiler that was asked for. So a wrong result is followed to its kernel. */
+/* One program's kernels in two executables: the interpreter runs the first n kernels, the requested compiler's code
+ * runs the others. `bisect` changes n to find the kernel that makes a result wrong. */
 #include <stdlib.h>
 
 #include "device/registry.h"

@@ -1,7 +1,8 @@
-/* A child gets a process group of its own, so that killing it kills what it started (a compiler
- * driver starts the compiler). Its input goes through a socket, for writing to a pipe that the
- * child closed would raise SIGPIPE here. Whatever happens, the child is dead and reaped at return.
- */
+/* Runs a child process with a time limit and collects its output.
+ *
+ * The child gets a process group of its own, so that killing it also kills what it started (a compiler driver
+ * starts the compiler). Its input goes through a socket: writing to a pipe that the child has closed would raise
+ * SIGPIPE in this process. When the function returns, the child has ended and is reaped. */
 #define _GNU_SOURCE
 #include "host/child.h"
 

@@ -1,4 +1,6 @@
-/* Invariant: a removed file or folder has a name that only cinductor uses, belongs to this user,
+/* Folders for builds and caches: finds private ones, locks them, and removes those that ended processes left.
+ *
+ * Invariant: a removed file or folder has a name that only cinductor uses, belongs to this user,
  * and is not locked by a living process. The user may have set the cache to a folder with other
  * contents, and temporary folders are shared by all users. */
 #define _GNU_SOURCE

@@ -1,5 +1,5 @@
-/* The machine that kernels are made for, complete and as plain data: rows of machine.def, of which a
- * backend copies one and sets what it knows better. */
+/* The machine that kernels are made for, as plain data. A backend copies a row of machine.def and sets the values that it
+ * queries. */
 #ifndef CI_IR_MACHINE_H
 #define CI_IR_MACHINE_H
 

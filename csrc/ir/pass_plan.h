@@ -1,4 +1,4 @@
-/* How the passes of a level run: which are left out, what is verified, and who looks at the level. The passes over
+/* The plan for the passes of one level: which are skipped, what is verified, and who observes the level. Passes over
  * graphs, loops and procs take the same plan. */
 #ifndef CI_IR_PASS_PLAN_H
 #define CI_IR_PASS_PLAN_H

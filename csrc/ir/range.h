@@ -1,8 +1,6 @@
-/* Between which numbers the elements of an integer value lie, as far as can be said without running
- * anything, with ends that are expressions: iota along an axis of s0 is in [0, s0 - 1]. Asked for a
- * node at a time, while a graph is built or lowered. Numbers alone, but of a whole graph with its
- * loops, are intervals (ir/interval.h, passes/range_fold.c); what an expression itself can be are its
- * bounds (sym/expr.h). */
+/* Ranges of the elements of an integer node, with symbolic ends: iota along an axis of s0 is in [0, s0 - 1]. A range
+ * is computed on demand for one node, while a graph is built or lowered. Numeric ranges of a whole graph with
+ * its loops are intervals (ir/interval.h, passes/range_fold.c); the bounds of an expression are in sym/expr.h. */
 #ifndef CI_IR_RANGE_H
 #define CI_IR_RANGE_H
 

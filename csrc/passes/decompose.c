@@ -1,4 +1,6 @@
-/* needs: a valid graph. keeps: everything but composite operations, of which none are left. */
+/* Replaces composite operations by the rules of decompose.def.
+ *
+ * needs: a valid graph. keeps: everything except composite operations, of which none are left. */
 #include "passes/pass.h"
 #include "passes/rewrite.h"
 

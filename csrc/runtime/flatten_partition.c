@@ -1,4 +1,4 @@
-/* Partitions of the wrapper as parts of the program: which steps, and what decides what they do. */
+/* Flattens partitions: the steps of each, and the slots, sizes and values that a recording of it depends on. */
 #include "analysis/choices.h"
 #include "runtime/flatten.h"
 #include "runtime/record.h"

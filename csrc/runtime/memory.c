@@ -1,5 +1,4 @@
-/* Memory of a call: where a slot's comes from, where it goes back to, and what is copied from one to
- * another. */
+/* Memory of a call: takes the memory of slots, frees it, and copies between slots. */
 #include "runtime/frame.h"
 
 const CiQueue *

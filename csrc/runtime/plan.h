@@ -1,9 +1,9 @@
-/* The inside of a program: what flatten.c makes, execute.c runs and program.c answers from.
+/* The contents of a program: flatten.c makes them, execute.c runs them, and program.c queries them.
  * Everything is numbers: slots for pointers, value numbers (sym/values.h) for sizes, steps for
  * lines.
  *
  * Slots: the graph's inputs first, by parameter number, then one per buffer the program makes. A
- * slot of the program's own is NULL while it holds nothing, so a failed call frees whatever is not.
+ * slot of the program's own is NULL while it has no memory, so a failed call frees the slots that are not NULL.
  */
 #ifndef CI_RUNTIME_PLAN_H
 #define CI_RUNTIME_PLAN_H

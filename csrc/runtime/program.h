@@ -1,5 +1,5 @@
-/* A program: what a call runs. Reference-counted, with memory of its own; immutable once made but for
- * what is recorded of it, so any number of threads may run it at once.
+/* A program: what a call runs. Reference-counted, with memory of its own; immutable once made, except
+ * for its recordings, so any number of threads may run it at once.
  *
  * Location of memory. For backends that share the host's memory everything is host memory. For a
  * backend with `allocate`, array inputs and result buffers are contiguous memory of the graph's

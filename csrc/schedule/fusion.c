@@ -2,8 +2,8 @@
  * that are made of them.
  *
  * A region that is no tree has its blocks scheduled by themselves, and nothing is fused across
- * their ends. So whatever a block shares with the world around it is read and written by different
- * kernels, and is memory by the ordinary rules. */
+ * their ends. So values that a block shares with the code around it are read and written by different
+ * kernels, and are in memory by the ordinary rules. */
 #include "schedule/plan.h"
 
 static CiScheduler *

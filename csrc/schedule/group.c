@@ -1,4 +1,4 @@
-/* Fusion groups as what they read and write, and the score of a pair of them. */
+/* Fusion groups: the accesses of a group, and the score of fusing two groups. */
 #include "schedule/group.h"
 
 #include "base/text.h"

@@ -11,7 +11,7 @@
  * - min, max: y is one of the args, and at most (at least) each of them.
  *
  * Then the search continues. Each step is valid at every point, so rest and c may contain y too.
- * What is negative at a sample point (expr_points.c) is not searched for.
+ * The search is skipped if the difference is negative at a sample point (expr_points.c).
  * The search is bounded by depth, by fuel and by the number of terms, because sums may be long:
  * false means "not proved", never "disproved". */
 #include "sym/expr_private.h"

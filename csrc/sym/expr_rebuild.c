@@ -1,5 +1,5 @@
-/* Walks that make other expressions or numbers of one: splitting, substitution, copies, evaluation.
- * A rebuilt node goes through the building functions, so it is canonical again. */
+/* Rebuilds expressions: splitting, substitution, copies; and evaluates them. A rebuilt node goes through the
+ * building functions, so it is canonical again. */
 #include "sym/expr_private.h"
 
 bool

@@ -1,4 +1,4 @@
-/* Partitions of a program for recordings: the work that a device is given is recorded once and
+/* Partitions of a program for recordings: device work is recorded once and
  * replayed in later calls. A partition is a run of lines without other effects. Work that
  * the host does in each call is between partitions: a host library call, a copy, a jump, a check.
  *

@@ -334,7 +334,7 @@ check_exit(const Verify *verify, const CiLine *line)
     for (int k = 0; k < line->nfrees; k++) {
         const CiBuffer *buffer = line->frees[k];
         if (verify->states[buffer->id] != STATE_live || verify->block[buffer->id] != verify->open)
-            refuse(verify, "is freed on the way out, but not held", buffer->name);
+            refuse(verify, "is freed at the exit of the block, but has no memory", buffer->name);
     }
     if (nlive != line->nfrees)
         refuse(verify, "leaves memory behind", "test");

@@ -6,8 +6,8 @@
  * both ways and the minima are compared. NumPy wins if it takes a 32nd less than the program with
  * its guards and results. This is only done if both give the same bits. With varying sizes
  * there is a trial for each size class, because a small call says nothing about a large one. Other
- * load may decide a trial, so the 64th and the 1,024th call after it begin another, in which the
- * loser is timed first by what is known. They do not if a long program took many times as long. */
+ * load of the machine may decide a trial, so the 64th and the 1,024th call after it begin another one,
+ * in which the loser so far is timed first. They do not if a long program took many times as long. */
 #include "replay/numpy_timing.h"
 
 #include <math.h>

@@ -29,9 +29,8 @@ from .report.page import LEVELS, size_text
 
 KEPT = ("info", "clear", "trim", "save", "load")
 EPILOG = """FILE:FUNC is a function of a file, which is run as `python FILE` runs it, but not as __main__; MODULE:FUNC of
-a module that can be imported; FILE:CLASS.METHOD a method. Its arguments are what the file's function that --make names
-returns: a tuple, or one argument.
-Without --make FUNC takes none."""
+a module that can be imported; FILE:CLASS.METHOD a method. The function NAME of the same file returns its arguments: a
+tuple, or one argument. Without --make, FUNC is called without arguments."""
 
 
 class Wrong(Exception):
@@ -322,31 +321,31 @@ def parser() -> argparse.ArgumentParser:
         made.epilog = EPILOG
         made.add_argument("function", metavar="FILE:FUNC")
         made.add_argument("--make", default="", metavar="NAME", help="a function that returns the arguments, as a tuple")
-        made.add_argument("--mode", default="now", help="of cinductor.compile")
-        made.add_argument("--options", default="{}", metavar="JSON", help="of cinductor.compile")
+        made.add_argument("--mode", default="now", help="mode of cinductor.compile: auto, lazy, now, ...")
+        made.add_argument("--options", default="{}", metavar="JSON", help="options of cinductor.compile, as a dict")
         if run is show:
             made.add_argument("--level", default="", help="one part: graph, loops, kernels, procs, source, …")
-            made.add_argument("--save", default="", metavar="PATH", help="a web page, or .json, or .txt with all of it")
+            made.add_argument("--save", default="", metavar="PATH", help="write the report as a web page (.html), as .json, or as .txt with all levels")
         else:
-            made.add_argument("--seconds", type=positive, default=1.0, help="for each way to run it")
+            made.add_argument("--seconds", type=positive, default=1.0, help="time for each way to run it")
             made.add_argument("--compare", default="", metavar="NAMES", help="other compilers: numba,jax,torch")
     made = command("run", run_graph, "run the text of a graph, as written by a trace, on generated inputs")
     made.add_argument("file", metavar="FILE")
     made.add_argument("--backend", default="", help="c or interp; default: the best available")
     made.add_argument("--runs", type=int, default=5, help="number of runs, of which the fastest is printed")
-    made.add_argument("--seed", type=int, default=0, help="of the inputs")
+    made.add_argument("--seed", type=int, default=0, help="seed of the generated inputs")
     instead = "loops.txt, kernels.txt, procs.txt, lines.txt or source.c of the same trace, used instead of the lowered graph"
     made.add_argument("--given", default="", metavar="FILE", help=instead)
-    made.add_argument("--calls", default="", metavar="FILE", help="calls.txt of the same trace: what library calls call")
-    made.add_argument("--options", default="{}", metavar="JSON", help="of cinductor.compile")
+    made.add_argument("--calls", default="", metavar="FILE", help="calls.txt of the same trace: the functions of library calls")
+    made.add_argument("--options", default="{}", metavar="JSON", help="options of cinductor.compile, as a dict")
     made = command("reasons", tell_reasons, "explain why something runs in Python or NumPy, and what helps")
     made.add_argument("name", nargs="?", default="", metavar="NAME", help="the name that a report has after a hint")
     command("aten", show_aten, "list the ATen ops of PyTorch: compiled, decomposed or called")
     made = command("cache", keep, "show, trim, save or load the disk cache of kernels")
     made.add_argument("what", choices=KEPT, metavar="WHAT", help=", ".join(KEPT))
-    made.add_argument("--older", type=positive, metavar="DAYS", help="of clear: entries not used for that long")
-    made.add_argument("--megabytes", type=positive, metavar="N", help="of trim: what may remain, instead of the option cache_limit")
-    made.add_argument("file", nargs="?", default="", metavar="FILE", help="of save and load: the cache as one file")
+    made.add_argument("--older", type=positive, metavar="DAYS", help="clear: only entries that were not used for this many days")
+    made.add_argument("--megabytes", type=positive, metavar="N", help="trim: megabytes that may remain, instead of the option cache_limit")
+    made.add_argument("file", nargs="?", default="", metavar="FILE", help="save, load: the file with the whole cache")
     return whole
 
 

@@ -13,7 +13,13 @@ if TYPE_CHECKING:
 
 
 def info() -> CacheInfo:
-    """Return where the cache is and what it contains."""
+    """Return where the cache is and what it contains.
+
+    Returns
+    -------
+    CacheInfo
+        A dict with the folder, the number of entries and their bytes.
+    """
     found: CacheInfo = _core.cache_info()
     return found
 
@@ -127,5 +133,11 @@ def load(path: str | os.PathLike[str]) -> int:
 
 
 def set_directory(path: str | os.PathLike[str] | None) -> None:
-    """Use another folder from now on; None: the default one."""
+    """Use another folder from now on.
+
+    Parameters
+    ----------
+    path : path or None
+        The folder; None: the default one.
+    """
     _core.set_cache_directory(None if path is None else os.fspath(path))

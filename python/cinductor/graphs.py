@@ -353,7 +353,17 @@ class GraphProgram:
         return found
 
     def text(self, level: str) -> str:
-        """One level of the program: "graph", "optimized", "loops", "kernels", "procs", "wrapper", "source", or a pass's name."""
+        """Return the text of one level.
+
+        Parameters
+        ----------
+        level : str
+            "graph", "optimized", "loops", "kernels", "procs", "wrapper", "source", or the name of a pass.
+
+        Returns
+        -------
+        str
+        """
         found: str = self._program.text(level)
         return found
 

@@ -27,7 +27,7 @@ SPACES = ("linalg", "fft", "random")
 COLLECTIVES = ("all_gather", "all_reduce", "broadcast", "reduce_scatter", "send_recv")
 WHY = {
     "called": "NumPy's own routine computes it, also inside of compiled programs",
-    "answered": "nothing runs: capture answers it from shapes and dtypes",
+    "answered": "nothing runs: capture knows the result from shapes and dtypes",
     "break": "NumPy runs it, between compiled pieces",
 }
 

@@ -16,8 +16,21 @@ from .errors import AccuracyError
 
 
 def assert_same(actual: Any, expected: Any, ulp: int = 0, where: str = "result") -> None:
-    """Raise AccuracyError unless both have the same type, dtype, shape, relevant strides, structure and values; a NaN
-    equals any NaN. ulp: the allowed difference of floating-point values.
+    """Compare two results: type, dtype, shape, strides of axes with several elements, structure and values.
+
+    Parameters
+    ----------
+    actual, expected : object
+        Arrays, numbers, or containers of them. A NaN equals any NaN.
+    ulp : int
+        The allowed difference of floating-point values; 0: every bit counts, also the sign of a zero.
+    where : str
+        The name of the values in the message.
+
+    Raises
+    ------
+    AccuracyError
+        The two differ; the message names the first difference.
     """
     if type(actual) is not type(expected):
         raise AccuracyError(f"{where}: type {type(actual)} instead of {type(expected)}")
@@ -42,7 +55,21 @@ def assert_same(actual: Any, expected: Any, ulp: int = 0, where: str = "result")
 
 
 def assert_array(actual: Any, expected: Any, ulp: int, where: str) -> None:
-    """Compares two arrays or NumPy scalars."""
+    """Compare two arrays or NumPy scalars.
+
+    Parameters
+    ----------
+    actual, expected : ndarray or numpy.generic
+    ulp : int
+        The allowed difference of floating-point values.
+    where : str
+        The name of the values in the message.
+
+    Raises
+    ------
+    AccuracyError
+        The two differ.
+    """
     if actual.dtype != expected.dtype or actual.shape != expected.shape:
         raise AccuracyError(
             f"{where}: {actual.dtype}{actual.shape} instead of {expected.dtype}{expected.shape}"
@@ -71,9 +98,29 @@ def assert_array(actual: Any, expected: Any, ulp: int, where: str) -> None:
 
 
 def check(fn: Callable[..., Any], *args: Any, ulp: int = 0, calls: int = 2, **settings: Any) -> Any:
-    """Run fn plain and compiled on copies of args, several times, and compare results, exceptions, categories of
-    warnings and the arguments after the call. Returns the compiled function. settings are those of `compile`, or a
-    compiled function as `compiled=`.
+    """Run a function plain and compiled on copies of the arguments, and compare results, exceptions and arguments.
+
+    Parameters
+    ----------
+    fn : callable
+    *args : object
+        The arguments of each call, copied for it.
+    ulp : int
+        The allowed difference of floating-point values.
+    calls : int
+        The number of calls.
+    **settings : object
+        Those of `compile`, or a compiled function as `compiled=`.
+
+    Returns
+    -------
+    callable
+        The compiled function.
+
+    Raises
+    ------
+    AccuracyError
+        A result, an exception or an argument after a call differs.
     """
     compiled = settings.pop("compiled", None) or compile(fn, **{"mode": "now", **settings})
     for number in range(calls):
@@ -93,7 +140,19 @@ def check(fn: Callable[..., Any], *args: Any, ulp: int = 0, calls: int = 2, **se
 
 
 def outcome(fn: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Any, Exception | None]:
-    """The result of a call, or the exception that it raised."""
+    """Call a function without warnings.
+
+    Parameters
+    ----------
+    fn : callable
+    args : tuple
+        Its arguments.
+
+    Returns
+    -------
+    tuple
+        The result and None, or None and the exception that the call raised.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:

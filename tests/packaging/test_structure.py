@@ -556,6 +556,27 @@ def test_docs_name_what_there_is():
     assert not missing
 
 
+def test_tables_of_files_name_files_of_their_folder():
+    """A table of docs/architecture.md with a folder in its head, or in its rows (`capture/` `loop`, ...)."""
+    folder, missing = "", []
+    for line in text_of(ROOT / "docs/architecture.md").splitlines():
+        if not line.startswith("|"):
+            found = re.match(r"`(csrc/[\w/]+)` prints", line)
+            folder = found[1] if found else folder if line == "" else ""
+            continue
+        cells = line.split("|")
+        if found := re.match(r" file of `([\w/]+)` $", cells[1]):
+            folder = found[1]
+        elif found := re.match(r" `([\w/]+)/` ", cells[1]):
+            base = ROOT / "python/cinductor" / found[1]
+            names = re.findall(r"`(\w+)`", cells[1])
+            missing += [f"{found[1]}/{name}" for name in names if not (base / f"{name}.py").is_file()]
+        elif folder:
+            names = re.findall(r"`(\w+\.(?:c|h|def))`", cells[1])
+            missing += [f"{folder}/{name}" for name in names if not (ROOT / folder / name).is_file()]
+    assert not missing
+
+
 # Files that handle objects of the user. They test classes with `is_a`, because `isinstance` runs the object's
 # `__class__`.
 MEETING = [

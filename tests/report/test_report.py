@@ -479,6 +479,12 @@ def test_drawings():
     for ceilings in (None, html.measure.Ceilings(2e10, 1e11)):
         drawn = svg.roofline(dots, ceilings)
         assert drawn.count("<circle") == 2 and ('"roof"' in drawn) == (ceilings is not None)
+    near = [svg.Dot(f"k{k}", 0, 1.0 + 0.01 * k, 1e9 * (1 + 0.02 * k)) for k in range(6)]
+    drawn = svg.roofline([*near, svg.Dot("k9", 0, 50.0, 1e10)], html.measure.Ceilings(2e10, 1e11))
+    labels = re.findall(r'<text x="([\d.]+)" y="([\d.]+)" text-anchor="(\w+)" class="strong">(k\d)</text>', drawn)
+    assert len(labels) == 7  # each dot has its name, also where dots cover each other
+    for k, (x, y, anchor, _) in enumerate(labels):
+        assert not any(abs(float(y) - float(b)) < 11 and abs(float(x) - float(a)) < 15 for a, b, side, _ in labels[:k] if side == anchor)
     assert "peak 2 KB: k1" in svg.memory([("allocate a", 1000), ("k1", 2000), ("free a", 0)], 1)
 
 

@@ -704,7 +704,7 @@ def test_bisect_finds_a_kernel_that_a_compiler_makes_wrong(tmp_path):
 
 
 def test_bisect_of_what_numpy_answers():
-    with pytest.raises(cinductor.Unsupported, match="bisect: NumPy answers this call"):
+    with pytest.raises(cinductor.Unsupported, match="bisect: NumPy runs this call"):
         cinductor.bisect(lambda x: (i for i in x), X)
 
 

@@ -270,7 +270,7 @@ def test_operations_in_c(fn):
     check(lambda x: op(x.T + 1) * 2, X, fullgraph=True)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        with pytest.raises(RuntimeError, match="added_up answers 7"):
+        with pytest.raises(RuntimeError, match="added_up returned the status 7"):
             cinductor.compile(lambda x: op(x))(X[:1])
 
 

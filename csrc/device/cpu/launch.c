@@ -1,6 +1,6 @@
-/* Running a kernel: small work straight on the calling thread, without a lock and without memory
- * from anywhere; large work in chunks on the pool. Chunks are fixed by size, so that who runs what
- * changes nothing. */
+/* Launches kernels on the CPU. Small work runs on the calling thread, without a lock and without an allocation; large
+ * work runs in chunks on the pool. Chunks are fixed by size, so the threads that run them have no influence on
+ * results. */
 #include "device/cpu/cpu.h"
 
 #include "base/os.h"

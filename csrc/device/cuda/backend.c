@@ -3,7 +3,7 @@
  * Vectors need aligned memory. An executable has two images: one that uses vectors, loaded when
  * built, and one without, made the first time a kernel meets memory that is not aligned (a view
  * that starts inside an array). A program whose kernels use no vectors has the first one only.
- * Building works without a device, for the architecture below; launching then answers
+ * Building works without a device, for the architecture below; a launch then returns
  * CI_ERR_DEVICE. */
 #include "device/cuda/cuda.h"
 #include "device/cuda/executable.h"

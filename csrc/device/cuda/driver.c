@@ -1,9 +1,9 @@
 /* The driver: opening it, and its context.
  *
  * A context belongs to the process that made it; a forked child gets CI_ERR_DEVICE with that
- * reason, never a crash. Another library's choice of device stays as it was: over its context ours
- * is pushed for each call and popped after it. Where a thread has none, the first device's becomes
- * its own and stays, for that is what CUDA's runtime would give it; calls then change nothing. */
+ * reason, never a crash. Another library's choice of device stays as it was: cinductor's
+ * context is pushed for each call and popped after it. A thread without a context gets the first device's and
+ * keeps it, because CUDA's runtime would give it the same one; calls then change nothing. */
 #include "device/cuda/cusolver.h"
 #include "device/cuda/library.h"
 #include "device/cuda/matmul.h"

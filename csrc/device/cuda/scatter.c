@@ -7,8 +7,8 @@
  * depends on sizes alone.
  *
  * Sums of floats at more targets: each target has a superaccumulator of integers, to which values are added by atomic
- * operations. Sums are exact and rounded once, so their order does not matter. The accumulators must fit in the second
- * cache, and be few beside the points.
+ * operations. Sums are exact and rounded once, so their order does not matter. The accumulators must fit in the
+ * second-level cache, and be few compared with the points.
  *
  * Otherwise positions are sorted by their target element with a stable sort. Warps then reduce the
  * runs of equal targets; `place` stores the last value of each run. */

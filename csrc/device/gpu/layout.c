@@ -1,4 +1,5 @@
-/* Layouts of kernels, from procs, which are freed with the compilation. */
+/* Makes the layout of a kernel (parameters, grid, memory of blocks) from its proc, because procs are freed with
+ * the compilation. */
 #include "device/gpu/gpu.h"
 #include "target/gpu/print.h"
 

@@ -2,10 +2,10 @@
  *
  * Every value gets a place in the frame, unless the statement after it takes it from the accumulator
  * and nothing else needs it. A place is free again after the last statement that needs its value.
- * Constants and arguments are put in the frame once. In a loop without loops inside, the index of an
- * access often goes up evenly with the loop's variable. The address of its first element is then
- * computed before the loop, and a register has the number of the element. All other index expressions are computed where they
- * stand. */
+ * Constants and arguments are put in the frame once. In an innermost loop, the index of an
+ * access is often affine in the loop's variable. The address of its first element is then
+ * computed before the loop, and a register has the number of the element. All other index expressions are
+ * computed at the access. */
 #include "device/stencil/translate.h"
 
 #include "target/emit.h"

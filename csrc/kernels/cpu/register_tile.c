@@ -1,5 +1,5 @@
-/* Products on a processor consist of panels and tiles of registers. A panel has a factor, step by step, a
- * few vectors at a time. A tile has sums in registers: each row multiplies those vectors by one number. */
+/* Register tiles of matrix products on a CPU. A panel has a few vectors of one factor for each step of the sum. A
+ * tile keeps sums in registers: each of its rows multiplies those vectors by one number of the other factor. */
 #include "kernels/kernels.h"
 
 typedef struct Maker {

@@ -1,6 +1,5 @@
-/* How a family of processors spells what C and vectors of the compilers' own kind cannot say. Each
- * is an expression for the body of a helper, over vectors a and b of `type`; NULL where there is no
- * instruction, and C must do. */
+/* Instructions of a CPU family for operations that C and the compilers' vectors do not have. Each is an expression
+ * for the body of a helper, over vectors a and b of `type`; NULL: there is no instruction, and C is printed. */
 #ifndef CI_TARGET_C_MACHINE_H
 #define CI_TARGET_C_MACHINE_H
 

@@ -1,4 +1,4 @@
-/* Bools in lanes: how wide each is, and what it is in another width. */
+/* Bools in lanes are masks: computes the width of each, and converts masks between widths. */
 #include "target/c/c.h"
 
 /* A bool as a mask of so many bytes a lane. */

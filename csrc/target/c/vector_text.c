@@ -2,9 +2,9 @@
  *
  * Their text is C over scalars. Over vectors a comparison is a mask, a choice takes bits of one
  * side or the other by a mask, and both sides are computed. So the text is read as an expression,
- * and printed again with each part as what it is: a literal, a number in each lane, a mask. What
- * cannot be computed where it is not chosen (a quotient of integers), or is a function of its own,
- * has no vector form. */
+ * and each part is printed as a literal, a number in each lane, or a mask. An operation has no vector
+ * form if it may not be computed in lanes that do not choose it (a quotient of integers), or if it
+ * is a function of its own. */
 #include "target/c/c.h"
 
 #include <ctype.h>

@@ -1,5 +1,5 @@
 /* The whole source of a program's procs, without a header. Procs are printed first, into a text of
- * their own, which tells what they need of types, helpers and support functions. */
+ * their own, so that only the types, helpers and support functions that they use are printed before it. */
 #include "target/gpu/print.h"
 
 /* Names of C's functions and constants in the texts that all languages share. On a device without f64 the

@@ -1,4 +1,4 @@
-"""The parameters of what is compiled, as `CompiledFunction` binds arguments to them."""
+"""The parameters of a compiled function, to which `CompiledFunction` binds arguments."""
 
 from __future__ import annotations
 

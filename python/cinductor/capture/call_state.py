@@ -286,7 +286,7 @@ def limit(stage: Stage, is_hook: bool) -> None:
 
 
 def postpone(stage: Stage, allowance: Allowance, may_go_on: bool) -> None:
-    """The capture has taken what calls have paid for: NumPy answers this one, and the next."""
+    """The capture has taken what calls have paid for: NumPy runs this one, and the next."""
     why = f"capture has taken the {1e3 * allowance.seconds:.3g} ms that calls have paid for"
     if stage.effects.undo_call():
         raise NotPaid(why)

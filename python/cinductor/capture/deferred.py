@@ -1,6 +1,6 @@
 """Calls that are made again whenever a captured call is: they make results, store, or print.
 
-`__cinductor_call__` is True if such a call may have effects. Those who read a recipe, and C, ask for it.
+`__cinductor_call__` is True if such a call may have effects. Readers of recipes, and the C code, check this attribute.
 """
 
 from __future__ import annotations

@@ -125,7 +125,7 @@ def not_usable(job: Job, error: Exception) -> Exception:
             f". Tried: the driver as libcuda.so.1 in the loader's folders, NVRTC in {folder}. An NVIDIA "
             "driver and `pip install cinductor[cuda]` have both"
         )
-    advice = "device='cpu' needs none, and with CINDUCTOR_DEVICE_FALLBACK=cpu NumPy answers instead"
+    advice = "device='cpu' needs none, and with CINDUCTOR_DEVICE_FALLBACK=cpu NumPy runs the call"
     return _core.DeviceError(f"{job.name} cannot run on device {device!r}: {error}{tried}; {advice}")
 
 

@@ -81,7 +81,7 @@ class Trials:
         result, error, args, kwargs = self.called(compiled)
         last = job.last
         if last is None or (last.specialization is None and not last.flushes):
-            raise _core.Unsupported(f"bisect: NumPy answers this call: {job.why or 'nothing is compiled'}")
+            raise _core.Unsupported(f"bisect: NumPy runs this call: {job.why or 'nothing is compiled'}")
         self.texts = [p for p in (last.program, *job.segments) if p is not None]
         ulp = APPROXIMATE_ULP if any(p.approximate for p in self.texts) else 0
         wanted, wanted_error, wanted_args, wanted_kwargs = self.expected

@@ -116,9 +116,16 @@ class ShardedArray:
         return len(self.shape)
 
     def numpy(self) -> np.ndarray[Any, Any]:
-        """The whole array in host memory.
+        """Copy the whole array to host memory.
 
-        Raises ValueError if parts are on devices of other processes: `all_gather` gives each member the whole.
+        Returns
+        -------
+        ndarray
+
+        Raises
+        ------
+        ValueError
+            Parts are on devices of other processes: `all_gather` gives each member the whole.
         """
         if not any(self.spec):
             return self.shards[0].numpy()

@@ -86,7 +86,7 @@ class CustomOp(UserOperation):
             (ctypes.c_void_p * len(results))(*(a.ctypes.data for a in results)),
         )
         if status:
-            raise RuntimeError(f"{self.__name__} answers {status}")
+            raise RuntimeError(f"{self.__name__} returned the status {status}")
         return results
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

@@ -335,7 +335,7 @@ class UserKernel(UserOperation):
             if not handle.flags.c_contiguous or any(
                 np.may_share_memory(handle, other) for other in handles[max(k + 1, len(reads)) :]
             ):
-                raise ValueError(f"{self.__name__}: on a device arrays are contiguous, and what is written is apart")
+                raise ValueError(f"{self.__name__}: on a device, arrays must be contiguous, and a written array may share memory with no other")
         self.run(handles, device)
         return writes[0] if len(writes) == 1 else tuple(writes)
 

@@ -1,4 +1,4 @@
-"""Passes over graphs, loops and procs: their names, who observes them; and what each graph pass makes of a call's values."""
+"""Passes over graphs, loops and procs: their names and observers, and the numeric check of each graph pass on a call's values."""
 
 from __future__ import annotations
 

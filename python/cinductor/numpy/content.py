@@ -134,7 +134,7 @@ def tolist(t: Any, self: Any) -> Any:
 
 
 method("tobytes", "dump", "dumps", "tofile", "__array__", "__reduce__")(
-    left_to_numpy("it answers with Python's own values")
+    left_to_numpy("it returns Python's own values")
 )
 method("getfield", "setflags", "byteswap", "newbyteorder", "resize", "setfield")(
     left_to_numpy("it looks at an array's bytes")

@@ -77,7 +77,7 @@ REASONS = tuple(
         (
             "values",
             r"(a concrete value|the value of a (size|loop variable)) is needed|a value made in a branch|the values of an array|"
-            r"it (looks at an array's bytes|answers with Python's own values)|looks at addresses|strides of an array|.* is read$",
+            r"it (looks at an array's bytes|returns Python's own values)|looks at addresses|strides of an array|.* is read$",
             "keep it an array: float(x), x.sum() and comparisons stay in the program, x.tolist() and pickling do not",
         ),
         (

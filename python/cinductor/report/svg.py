@@ -77,16 +77,31 @@ def roofline(dots: Sequence[Dot], ceilings: Ceilings | None) -> str:
     parts += [text(8, 12, "operations a second", "start")]
     if ceilings:
         parts += roofs(x, y, ceilings)
-    placed: list[tuple[float, float]] = []
-    for dot in sorted(dots, key=lambda dot: -dot.speed):
-        cx, cy = x.at(dot.intensity), y.at(dot.speed)
+    circles = [(x.at(dot.intensity), y.at(dot.speed)) for dot in dots]
+    taken = [(cx - 6, cy - 6, cx + 6, cy + 6) for cx, cy in circles]
+    for dot, (cx, cy) in sorted(zip(dots, circles, strict=True), key=lambda pair: pair[1][1]):
         title = f"{dot.name}: {scaled(dot.speed, '|K|M|G|T')} operations a second, {dot.intensity:.3g} for each byte"
         parts += [f'<circle cx="{cx:.1f}" cy="{cy:.1f}" r="5.5" class="dot k{dot.color}"><title>{escape(title)}</title></circle>']
-        if all(abs(cx - px) > 26 or abs(cy - py) > 11 for px, py in placed):
-            right = cx < WIDTH - 80
-            parts += [text(cx + (9 if right else -9), cy + 4, dot.name, "start" if right else "end", "strong")]
-            placed.append((cx, cy))
+        parts += label(dot.name, cx, cy, taken)
     return drawing(parts, "roofline: speed of kernels below the ceilings of this machine")
+
+
+def label(name: str, cx: float, cy: float, taken: list[tuple[float, float, float, float]]) -> list[str]:
+    """The name of a dot at the nearest free position to its right or left, with a line to the dot if it is not next to it.
+
+    taken: boxes of dots and labels (left, top, right, bottom), to which the label's is added. Without a free position there is no label.
+    """
+    wide = 7.5 * len(name)
+    for shift in (0, -13, 13, -26, 26, -39, 39, -52, 52):
+        for side in (1, -1) if cx < WIDTH - 80 else (-1, 1):
+            left = cx + 9 if side > 0 else cx - 9 - wide
+            box = (left, cy + shift - 6, left + wide, cy + shift + 6)
+            inside = box[0] > LEFT and box[2] < WIDTH and box[1] > TOP - 8 and box[3] < HEIGHT - BOTTOM
+            if inside and all(box[0] >= b[2] or b[0] >= box[2] or box[1] >= b[3] or b[1] >= box[3] for b in taken):
+                taken.append(box)
+                leader = [line([(cx, cy), (cx + 8 * side, cy + shift)], "axis")] if shift else []
+                return [*leader, text(cx + 9 * side, cy + shift + 4, name, "start" if side > 0 else "end", "strong")]
+    return []
 
 
 def roofs(x: LogAxis, y: LogAxis, ceilings: Ceilings) -> list[str]:

@@ -1,4 +1,4 @@
-"""Nodes of an FX graph: what they give, and the lines of the model from which they come."""
+"""Nodes of an FX graph: their values, and the lines of the model from which they come."""
 
 from __future__ import annotations
 
