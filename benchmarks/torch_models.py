@@ -4,8 +4,8 @@ a training step. Writes torch.json (the history of all runs), torch.md (the tabl
     python benchmarks/torch_models.py [--models mlp,lstm] [--backends eager,cinductor] [--device cuda] [--out FOLDER] [--seconds N] [--compile] [--busy]
 
 Each model has a process, in which calls are timed in turns: a short run of each backend, several times, and the median of the runs
-counts. Nothing is compiled meanwhile; with --jobs, that many processes compile before the first call is timed. With
---compile, each pair of model and backend also runs in two processes of its own: one with empty caches, and one that finds what the
+counts. Nothing is compiled meanwhile; with --jobs, that many processes compile before the first call is timed, and --wait ends those
+that need longer. Waiting threads of OpenMP sleep, unless --spin leaves them as they are by default. With --compile, each pair of model and backend also runs in two processes of its own: one with empty caches, and one that finds what the
 first has left. `own` is the time in cinductor itself. Dynamo is imported before, and no other thread of torch spins.
 
 On a CUDA device the calls of a run are queued one after another. A run ends when the device has done the last, so its time is what the
@@ -29,6 +29,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -270,16 +271,16 @@ def resident(key: str) -> float:
 class Process:
     """This program in a process of its own, with these arguments. It prints JSON in its last line."""
 
-    def __init__(self, *words: str, environment: dict[str, str] | None = None):
-        self.words, self.errors = words, tempfile.TemporaryFile("w+")
-        spare = {"OMP_WAIT_POLICY": "passive", "GOMP_SPINCOUNT": "0"}
+    def __init__(self, *words: str, environment: dict[str, str] | None = None, spins: bool = False):
+        self.words, self.errors, self.is_ready = words, tempfile.TemporaryFile("w+"), False
+        spare = {} if spins else {"OMP_WAIT_POLICY": "passive", "GOMP_SPINCOUNT": "0"}
         command, env = [sys.executable, __file__, *words], {**os.environ, **spare, **(environment or {})}
         self.process = subprocess.Popen(command, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors, text=True)
 
     def ready(self) -> Process:
         """Wait until it has compiled, or has failed."""
-        while (line := self.process.stdout.readline()) and line.strip() != READY:
-            pass
+        while not self.is_ready and (line := self.process.stdout.readline()):
+            self.is_ready = line.strip() == READY
         return self
 
     def result(self) -> dict:
@@ -294,6 +295,25 @@ class Process:
     def end(self) -> None:
         self.process.kill()
         self.process.wait()
+
+
+def compiled_together(names: list[str], words: list[str], jobs: int, wait: float, spins: bool) -> dict[str, Process]:
+    """Per model a process that has compiled it within so many seconds."""
+    until = time.monotonic() + wait
+
+    def compiled(name: str) -> Process:
+        process = Process("--calls", name, *words, spins=spins)
+        timer = threading.Timer(max(0.0, until - time.monotonic()), process.end)
+        timer.start()
+        process.ready()
+        timer.cancel()
+        if not process.is_ready:
+            print(f"{name}: not compiled", file=sys.stderr, flush=True)
+        return process
+
+    with ThreadPoolExecutor(jobs) as pool:
+        found = dict(zip(names, pool.map(compiled, names), strict=True))
+    return {name: process for name, process in found.items() if process.is_ready}
 
 
 def memory_of(name: str, backends: list[str], device: str) -> dict[str, dict[str, float]]:
@@ -403,6 +423,8 @@ def main() -> None:
     parser.add_argument("--calls", nargs=2, help=argparse.SUPPRESS)
     parser.add_argument("--rounds", type=int, default=ROUNDS, help="runs of each call")
     parser.add_argument("--jobs", type=int, default=0, help="processes that compile at the same time, before anything is timed")
+    parser.add_argument("--wait", type=float, default=3600.0, help="seconds that these processes compile at most")
+    parser.add_argument("--spin", action="store_true", help="waiting threads of OpenMP spin, as by default")
     parser.add_argument("--busy", action="store_true", help="processor time, and ratios of neighbouring calls")
     parser.add_argument("--first", nargs=2, help=argparse.SUPPRESS)
     parser.add_argument("--memory", action="store_true", help="instead of times the peak memory of training steps")
@@ -423,8 +445,8 @@ def main() -> None:
     words = [given.backends, "--device", given.device, "--rounds", str(given.rounds), *["--busy"] * given.busy]
     prepared: dict[str, Process] = {}
     if given.jobs:
-        with ThreadPoolExecutor(given.jobs) as pool:
-            prepared = dict(zip(names, pool.map(lambda name: Process("--calls", name, *words).ready(), names), strict=True))
+        prepared = compiled_together(names, words, given.jobs, given.wait, given.spin)
+        names = list(prepared)
     for name in names:
         if time.monotonic() > until:
             for process in prepared.values():
@@ -433,7 +455,7 @@ def main() -> None:
         if given.memory:
             found = memory_of(name, run["backends"], given.device)
         else:
-            found = (prepared.get(name) or Process("--calls", name, *words).ready()).result()
+            found = (prepared.get(name) or Process("--calls", name, *words, spins=given.spin).ready()).result()
         if given.compile:
             for backend in run["backends"]:
                 found.setdefault(backend, {}).update(compile_times(name, backend, given.device))

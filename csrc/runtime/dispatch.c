@@ -31,7 +31,8 @@ ci_frame_launch(CiFrame *frame, int number)
 static bool
 is_replaceable(const CiFrame *frame, const CiPlanExtern *plan, const CiQueue *queue)
 {
-    return plan->is_whole && (queue ? frame->call->take != NULL : plan->is_result);
+    const CiPlanSlot *slot = &frame->program->slots[plan->slots[plan->noperands]];
+    return plan->is_whole && (plan->is_result || (frame->call->take && (queue || slot->is_callers)));
 }
 
 static int32_t

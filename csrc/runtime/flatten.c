@@ -116,6 +116,7 @@ slot_for(CiFlatten *flat, const CiBuffer *buffer, const CiLine *line)
         bool is_part = flat->wrapper->pool_of[buffer->id];
         CiPlanSlot slot = {.is_own = line->kind != CI_LINE_alloc_result && !is_part,
                            .is_part = is_part,
+                           .is_callers = ci_wrapper_is_callers(flat->wrapper, buffer),
                            .side = line->at,
                            .bytes = number_of(flat, line->bytes),
                            .pinned = flat->wrapper->pinned[buffer->id],

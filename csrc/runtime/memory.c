@@ -8,13 +8,20 @@ ci_frame_queue(const CiFrame *frame, CiSide side)
     return side == CI_SIDE_host || !queue->backend->device->allocate ? NULL : queue;
 }
 
+/* True if the caller allocates the slot's memory. */
+static bool
+is_callers(const CiFrame *frame, const CiPlanSlot *plan, const CiQueue *queue)
+{
+    return frame->call->take && !plan->pinned && (queue || plan->is_callers);
+}
+
 int32_t
 ci_frame_take(const CiFrame *frame, const CiPlanSlot *plan, int64_t bytes, void **block)
 {
     const CiQueue *queue = ci_frame_queue(frame, plan->pinned ? plan->pinned : plan->side);
     if (plan->pinned)
         return queue->backend->device->host_allocate(queue, (size_t)bytes, block);
-    if (queue && frame->call->take)
+    if (is_callers(frame, plan, queue))
         return frame->call->take(frame->call->arg, (size_t)bytes, block);
     if (queue)
         return ci_device_allocate(queue, (size_t)bytes, block);
@@ -83,7 +90,7 @@ ci_frame_give(const CiFrame *frame, int slot)
     if (plan->pinned) {
         (void)ci_frame_finish_copy(frame, slot);
         queue->backend->device->host_release(queue, frame->slots[slot], bytes);
-    } else if (queue && frame->call->take)
+    } else if (is_callers(frame, plan, queue))
         frame->call->give(frame->call->arg, frame->slots[slot]);
     else if (queue)
         ci_device_release(queue, frame->slots[slot], bytes);

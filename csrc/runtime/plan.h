@@ -72,6 +72,7 @@ typedef struct CiPlanExtern {
 typedef struct CiPlanSlot {
     bool is_own; /* allocated and freed by the program */
     bool is_part; /* of what another slot holds */
+    bool is_callers; /* the caller allocates it, if it can */
     CiSide side;
     int bytes;
     /* Of host memory that a device reaches by itself: that device's side; and the slot of the event of a

@@ -45,8 +45,8 @@ typedef struct CiCall {
     const CiSlot *scalars; /* per scalar input, in order */
     /* Returns memory for a result buffer, or NULL (an exception is the caller's own). */
     void *(*new_result)(void *arg, int number, const CiResultBuffer *result);
-    /* Memory of the program's one device for values between its steps, and its end; take returns a status. NULL:
-     * from the device. */
+    /* Memory for values between steps, and its end: all of the program's one device, and large buffers of the host; take
+     * returns a status. NULL: from the device and the runtime. */
     int32_t (*take)(void *arg, size_t bytes, void **block);
     void (*give)(void *arg, void *block);
     /* The program does not read this input again; NULL: the caller keeps all. */

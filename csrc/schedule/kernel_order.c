@@ -3,7 +3,8 @@
  * The candidates are the program's own order, depth first (the node that frees most), breadth first
  * (level by level), and locality (the node that reads the latest results). The peak memory of each
  * is estimated; values that will share memory are counted once. A candidate replaces the program's
- * order only if it is better. Each block of a region is ordered by itself. Nothing moves across a
+ * order only if it is better. A kernel that reads nothing comes right before the first that uses its
+ * results. Each block of a region is ordered by itself. Nothing moves across a
  * region, a check or a size that data define. Library calls and kernels that store to an argument
  * keep their relative order. */
 #include "schedule/in_place.h"
@@ -316,6 +317,46 @@ take_order(Sequence *q, const int *order)
     kernels->capkernels = q->count;
 }
 
+/* True if the node only stores, as one that fills an array with zeros. */
+static bool
+is_fill(const Node *node)
+{
+    for (int k = 0; k < node->nuses; k++)
+        if (!node->uses[k].is_stored)
+            return false;
+    return !node->is_barrier && !node->has_effects && node->nwaits == 0 && node->nafter > 0;
+}
+
+static bool
+is_after(const Node *node, int other)
+{
+    for (int k = 0; k < node->nafter; k++)
+        if (node->after[k] == other)
+            return true;
+    return false;
+}
+
+/* Moves fills down, in their order. True if one has moved. */
+static bool
+sink_fills(const Sequence *q, int *order)
+{
+    bool has_moved = false;
+    for (int at = q->count - 1; at >= 0; at--) {
+        int fill = order[at], to = at + 1;
+        if (!is_fill(&q->nodes[fill]))
+            continue;
+        while (to < q->count && !q->nodes[order[to]].is_barrier && !is_after(&q->nodes[fill], order[to]))
+            to++;
+        while (to > at + 1 && is_fill(&q->nodes[order[to - 1]]))
+            to--;
+        has_moved |= to > at + 1;
+        for (int k = at; k + 1 < to; k++)
+            order[k] = order[k + 1];
+        order[to - 1] = fill;
+    }
+    return has_moved;
+}
+
 static void
 order_list(CiScheduler *s, const CiLives *lives)
 {
@@ -345,7 +386,7 @@ order_list(CiScheduler *s, const CiLives *lives)
         peak = own;
         is_better = true;
     }
-    if (is_better)
+    if (sink_fills(&q, best) || is_better)
         take_order(&q, best);
 }
 

@@ -11,7 +11,7 @@
  * begins. A buffer with a data-dependent size reuses the space of another one, or its pool begins
  * after the size is known.
  *
- * Never pooled: results, buffers that are swapped, and memory that devices access directly. */
+ * Never pooled: results, buffers that are swapped or that the caller allocates, and memory that devices access directly. */
 #include "analysis/cost.h"
 #include "wrapper/allocate.h"
 
@@ -89,7 +89,8 @@ add_storage(Pools *p, const CiLine *line, int number)
                        .room = ci_pool_capacity(p->sym, line->bytes),
                        .likely = likely < MAX_BYTES ? likely : MAX_BYTES,
                        .pool = -1,
-                       .is_left = buffer->is_swapped || p->w->pinned[buffer->id]};
+                       .is_left = buffer->is_swapped || p->w->pinned[buffer->id] ||
+                                  ci_wrapper_is_callers(p->w, buffer)};
     p->storage_of[buffer->id] = p->nstorages;
     CI_PUSH(p->ctx, p->storages, p->nstorages, p->capstorages, storage);
 }

@@ -167,6 +167,9 @@ CiWrapper *ci_wrap(const CiKernels *kernels, const CiOptions *options, const CiS
 bool ci_wrapper_records_all(const CiWrapper *wrapper);
 /* Whose memory the buffer's own is. */
 CiSide ci_wrapper_side(const CiWrapper *wrapper, const CiBuffer *buffer);
+/* True if the caller allocates the buffer of the host, if it can: it frees at once what others may then use, and the result of a library call
+ * may take the place. Such a buffer is in no pool. Threads of a parallel loop allocate by themselves. */
+bool ci_wrapper_is_callers(const CiWrapper *wrapper, const CiBuffer *buffer);
 /* The side that a library call runs on. */
 CiSide ci_wrapper_side_of_call(const CiWrapper *wrapper, const CiExternItem *ext);
 /* Without device memory everything is. */

@@ -68,11 +68,9 @@ open_call(CxTensorProgram *t)
     call->run.new_result = cx_tensor_new_result;
     call->run.put_tensor = cx_tensor_put;
     call->run.drop = cx_tensor_drop;
-    if (t->dlpack != DEVICE_HOST) {
-        call->run.take = cx_tensor_take;
-        call->run.give = cx_tensor_give;
-        call->run.has_stream = true;
-    }
+    call->run.take = cx_tensor_take;
+    call->run.give = cx_tensor_give;
+    call->run.has_stream = t->dlpack != DEVICE_HOST;
     return call;
 }
 

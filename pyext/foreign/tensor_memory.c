@@ -1,5 +1,5 @@
-/* Memory of a call with tensors of a device: values between the steps of the program are in tensors of torch, so that
- * its allocator has all memory. A library call may put the tensor that it has made in the place of one. Torch frees
+/* Memory of a call with tensors: values between the steps of the program are in tensors of torch, all of a device, and large ones
+ * of the host, so that its allocator has all memory. A library call may put the tensor that it has made in the place of one. Torch frees
  * a tensor in the order of the current stream, where the call's work is. */
 #include "foreign/tensor_private.h"
 

@@ -80,7 +80,7 @@ typedef struct CxRun {
     /* Allocates result buffers in another way, with or without the GIL; arg is the run. NULL
      * without an exception means out of memory. */
     void *(*new_result)(void *arg, int number, const CiResultBuffer *buffer);
-    /* Memory of the device between steps, by a caller that has its own; NULL: the device's. */
+    /* Memory between steps by a caller that has its own allocator: all of the device's, and large buffers of the host; or NULL. */
     int32_t (*take)(void *arg, size_t bytes, void **block);
     void (*give)(void *arg, void *block);
     /* The program does not read this input again. Its caller has references to all; NULL: the run takes them. */

@@ -48,6 +48,36 @@ TEST(a_pool_is_as_large_as_its_fullest_line)
     CHECK(ci_expr_equals_const(w->lines[find_line(w, CI_LINE_part, 1)].value, 0));
 }
 
+#define LARGE_AND_SMALL                                                                            \
+    "graph f(in0: f64[16]) {\n"                                                                    \
+    "  %0: f64[262144] = extern a(in0)\n"                                                          \
+    "  %1: f64[131072] = extern b(%0)\n"                                                           \
+    "  %2: f64[8] = extern c(%1)\n"                                                                \
+    "  %3: f64[4] = extern d(%2)\n"                                                                \
+    "  %4: f64[8] = extern e(%3)\n"                                                                \
+    "  return %4\n"                                                                                \
+    "}\n"
+
+TEST(the_caller_allocates_large_buffers)
+{
+    CiOptions *options = test_options(ctx);
+    options->pools = options->caller_memory = true;
+    const CiWrapper *w = ci_wrap(test_kernels(ctx, LARGE_AND_SMALL, NULL), options, NULL);
+    ci_wrapper_verify(w);
+    CHECK_INT(w->nbuffers - w->first_pool, 1);
+    for (int b = 0; b < w->nbuffers; b++) {
+        bool is_large = w->buffers[b]->rank == 1 && ci_expr_is_const(w->buffers[b]->sizes[0], NULL) &&
+                        w->buffers[b]->sizes[0]->value >= 131072;
+        CHECK(ci_wrapper_is_callers(w, w->buffers[b]) == is_large);
+        CHECK(!is_large || !w->pool_of[b]);
+    }
+    CHECK(w->peak_bytes == 262144 * 8 + 131072 * 8);
+    options->caller_memory = false;
+    w = ci_wrap(test_kernels(ctx, LARGE_AND_SMALL, NULL), options, NULL);
+    for (int b = 0; b < w->nbuffers; b++)
+        CHECK(!ci_wrapper_is_callers(w, w->buffers[b]));
+}
+
 TEST(verifier_finds_parts_that_meet)
 {
     CiWrapper *w = pooled(ctx);

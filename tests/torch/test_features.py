@@ -5,6 +5,7 @@ control flow.
 import ctypes
 import functools
 import math
+import re
 import shutil
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from agreement import agree, check, compiled, same_values
+from models import UNet
 
 # isort: split
 import torch
@@ -159,7 +161,8 @@ def test_a_kept_graph_is_used_again(counts, monkeypatch):
     monkeypatch.setitem(sys.modules, "torch._inductor.codegen.wrapper", None)  # Inductor's code generators are not imported
 
     def net(x, w):
-        return torch.tanh(x @ w).relu(), F.dropout(x, 0.5, True)
+        y = x @ w
+        return torch.tanh(y).relu(), F.dropout(x, 0.5, True), F.avg_pool2d(y[None], 2)
 
     make = lambda: (torch.randn(3, 4, requires_grad=True), torch.randn(4, 4, requires_grad=True))  # noqa: E731
     agree(net, make, backward=True)
@@ -921,6 +924,52 @@ def test_views_saved_for_the_backward():
     make = lambda: (torch.randn(2, 5, 4, requires_grad=True), torch.randn(4, 12, requires_grad=True))  # noqa: E731
     agree(fn, make, backward=True)
     agree(fn, make, backward=True, dynamic=True)
+
+
+def artifacts(fn, make):
+    """The compiled graphs of a training step: forward, backward."""
+    torch._dynamo.reset()
+    made = []
+    torch.compile(fn, backend=lambda gm, inputs: compile_graph_module(gm, inputs, None, {"strict": True}, made))(*make()).sum().backward()
+    return {a.name: a for a in made}
+
+
+@pytest.mark.parametrize(
+    "pool",
+    [
+        lambda x: F.avg_pool2d(x, 2), lambda x: F.avg_pool3d(x[None], 2), lambda x: F.adaptive_avg_pool2d(x, 2), lambda x: F.adaptive_avg_pool3d(x[None], 2),
+        lambda x: F.max_pool2d(x, 2), lambda x: F.max_pool3d(x[None], 2), lambda x: F.avg_pool2d(x.contiguous(memory_format=torch.channels_last), 2),
+    ],
+)  # fmt: skip
+def test_pooling_saves_no_values(pool):
+    """A gradient of pooling that only reads sizes keeps no array alive."""
+
+    def fn(x, w):
+        return pool((x @ w).view(2, 4, 12, 12))
+
+    make = lambda: (torch.randn(96, 12), torch.randn(12, 12, requires_grad=True))  # noqa: E731
+    agree(fn, make, backward=True)
+    agree(fn, make, backward=True, dynamic=True)
+    saved = artifacts(fn, make)["forward"]._graph_module.graph.output_node().args[0]
+    pooled = [x for x in saved if isinstance(x, torch.fx.Node) and x.target in (torch.ops.aten.mm.default, torch.ops.aten.view.default)]
+    assert all(x.meta["val"].numel() < 96 * 12 for x in pooled)
+
+
+def planned(artifact):
+    """The most bytes that a program allocates at once, its results included, and the text of its plan."""
+    text = artifact.run.program.text("wrapper")
+    return int(re.search(r"(?:at most|about) (\d+) bytes", text)[1]), text
+
+
+def test_the_memory_of_a_training_step():
+    """In units of one activation of the U-Net's first layer: the plans of both graphs, and what the forward graph saves."""
+    unit = 4 * 64 * 64 * 64 * 4
+    made = artifacts(UNet(8), lambda: (torch.randn(4, 3, 64, 64),))
+    (forward, _), (backward, text) = planned(made["forward"]), planned(made["backward"])
+    saved = sum(x.meta["val"].untyped_storage().nbytes() for x in made["backward"]._graph_module.graph.find_nodes(op="placeholder"))
+    assert forward < 5.3 * unit and backward < 6.1 * unit and saved < 4.5 * unit
+    assert not re.search(r"pool\d+ = empty\(\((\d{7,}),", text)  # large buffers are in no pool, so that each is freed by itself
+    assert text.index("extern0(") < text.index("k1(")  # targets of scatters are filled late
 
 
 def reads_before_writes(w, u, v):

@@ -32,6 +32,7 @@ from torch.utils.checkpoint import CheckpointPolicy
 from .. import __version__
 from ..config import list_options
 from . import layout, rows
+from .nodes import put
 from .output import Artifact
 from .values import Refused
 
@@ -200,7 +201,29 @@ def partition(joint: torch.fx.GraphModule, inputs: Any, **more: Any) -> Any:
     for node in nodes:
         if node.op == "call_function" and any(is_part(a, storages) for a in node.all_input_nodes) and not is_part(node, storages):
             node.meta["recompute"] = CheckpointPolicy.MUST_SAVE
+    for node in list(nodes):
+        if node.target in OF_SIZES:
+            without_values(joint.graph, node)
     return min_cut_rematerialization_partition(joint, inputs, **more)
+
+
+# Gradients that only read the sizes of their second argument. Their rows do not read it at all.
+OF_SIZES = {
+    torch.ops.aten.avg_pool2d_backward.default, torch.ops.aten.avg_pool3d_backward.default,
+    torch.ops.aten._adaptive_avg_pool2d_backward.default, torch.ops.aten._adaptive_avg_pool3d_backward.default,
+    torch.ops.aten.max_pool2d_with_indices_backward.default, torch.ops.aten.max_pool3d_with_indices_backward.default,
+}  # fmt: skip
+
+
+def without_values(graph: torch.fx.Graph, node: torch.fx.Node) -> None:
+    """Zeros of the same sizes and strides in the place of the node's second argument, so that the forward graph need not save it."""
+    x = node.args[1].meta["val"]
+    if any(isinstance(s, torch.SymInt) for s in x.size()) or not layout.is_dense(x):
+        return
+    order = sorted(range(x.dim()), key=lambda axis: (-x.stride(axis), axis))
+    with graph.inserting_before(node), x.fake_mode:
+        zeros = put(graph, torch.ops.aten.full.default, [x.size(axis) for axis in order], 0, dtype=x.dtype, device=x.device)
+        node.update_arg(1, put(graph, torch.ops.aten.permute.default, zeros, [order.index(axis) for axis in range(x.dim())]))
 
 
 def is_part(node: torch.fx.Node, storages: set[int]) -> bool:

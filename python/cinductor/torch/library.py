@@ -162,8 +162,9 @@ def strides_of(node: torch.fx.Node) -> list[Any] | None:
 def arguments(writer: NodeWriter, node: torch.fx.Node) -> tuple[list[Any], list[tuple[str, Any]], Any]:
     """The operands of the call, and for each leaf of its arguments an operand or the leaf itself."""
     leaves, spec = tree_flatten((node.args, node.kwargs))
-    # Kernels may read memory in the order that torch says; products and convolutions take any strides.
-    has_order = node.target not in PRODUCTS and node.target not in CONVOLUTIONS
+    # Kernels may read memory in the order that torch says; products and convolutions take any strides. But a convolution of images
+    # with channels last is another one in C order, whose result would be copied.
+    takes_any, takes_last = node.target in PRODUCTS, node.target in CONVOLUTIONS
     operands: list[GraphValue] = []
     plan: list[tuple[str, Any]] = []
     for leaf in leaves:
@@ -179,7 +180,8 @@ def arguments(writer: NodeWriter, node: torch.fx.Node) -> tuple[list[Any], list[
             plan.append((kind, len(operands)))
             x = writer.cast(x, x.dtype)
             order = dense_order(leaf.meta.get("val")) if isinstance(leaf, torch.fx.Node) else ""
-            if has_order and kind == "tensor" and (order or getattr(leaf, "op", "") == "call_function"):
+            is_ordered = not takes_any and bool(order or (not takes_last and getattr(leaf, "op", "") == "call_function"))
+            if kind == "tensor" and is_ordered:
                 x = writer.operand_in(x, order)
         elif isinstance(x, (list, tuple)):
             raise Refused(f"{node.target} takes all results of an op at once")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+from torch.fx.experimental.proxy_tensor import snapshot_fake
+from torch.utils._pytree import tree_map_only
 
 aten = torch.ops.aten
 
@@ -39,3 +41,11 @@ def line_of(node: torch.fx.Node) -> tuple[str | None, int]:
             number = rest.partition(",")[0]
             return path, int(number) if number.isdigit() else 0
     return None, 0
+
+
+def put(graph: torch.fx.Graph, op: Any, *args: Any, **kwargs: Any) -> torch.fx.Node:
+    """A new node, with the value that torch's meta function gives. Tensors of the graph are fake, in the current mode."""
+    node = graph.call_function(op, args, kwargs)
+    # As for torch's own nodes: a view that autograd knows could not be kept in its cache.
+    node.meta["val"] = snapshot_fake(op(*tree_map_only(torch.fx.Node, lambda n: n.meta["val"], args), **kwargs))
+    return node

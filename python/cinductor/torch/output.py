@@ -133,7 +133,7 @@ class Artifact(RegionalOutputCode):
         emitter.is_random_fused = options.pop("fused_random", False)
         emitted = emitter.run()
         self.nodes += emitted.nodes
-        options["drop_arguments"] = self.name == "backward"
+        options |= {"drop_arguments": self.name == "backward", "caller_memory": True}
         if device != layout.HOST:
             options |= {"device_arrays": True, "device_index": device.index, "offload": "always"}
         program = _core.compile_graph(emitted.builder, options=options, device=device.type)
