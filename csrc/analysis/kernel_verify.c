@@ -51,7 +51,7 @@ verify_rows(const Verifier *v)
     const CiKernel *part = v->part;
     for (int k = 0; k < part->nplacements; k++) {
         const CiPlacement *row = &part->placements[k];
-        if (row->place != CI_PLACE_row)
+        if (row->stored != CI_STORED_row)
             continue;
         for (int s = 0; s < part->nstages; s++) {
             for (int a = 0; a < part->stages[s].naxes; a++)
@@ -69,14 +69,14 @@ verify_placements(const Verifier *v)
     for (int k = 0; k < part->nplacements; k++) {
         const CiPlacement *placement = &part->placements[k];
         const CiBuffer *buffer = placement->buffer;
-        if (placement->place == CI_PLACE_memory)
+        if (placement->stored == CI_STORED_memory)
             continue;
         if (buffer->kind != CI_BUFFER_temp || (buffer->is_result && !placement->is_kept))
             refuse(v, ci_format(v->ctx, "%s outlives the kernel and is %s", buffer->name,
-                                ci_place_name(placement->place)));
+                                ci_stored_name(placement->stored)));
         if (!ci_map_find(v->made, CI_KEY(buffer)) && !placement->is_taken)
             refuse(v, ci_format(v->ctx, "nothing makes %s, which is %s", buffer->name,
-                                ci_place_name(placement->place)));
+                                ci_stored_name(placement->stored)));
     }
 }
 

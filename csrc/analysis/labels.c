@@ -257,7 +257,7 @@ label_nests(CiLabeller *l)
     bool is_few = ci_fill_is_few(l->machine, points->high, tile),
          is_late = l->machine->threads && !ci_kernel_runs(kernel); /* the pass split_blocks counts parts of reductions */
     if (ci_can_split(l->machine, kernel) && is_few && !is_late)
-        ci_label_parts(l, extent_product(l->sym, kernel->stages[0].axes, kernel->stages[0].naxes), tile);
+        ci_label_chunks(l, extent_product(l->sym, kernel->stages[0].axes, kernel->stages[0].naxes), tile);
 }
 
 CiLabels
@@ -280,7 +280,7 @@ ci_labels_rows_end(CiSym *sym, const CiLabels *labels, const CiKernel *kernel, i
     const CiExpr *end = ci_expr_const(sym, 0), *line = ci_expr_const(sym, 64);
     for (int k = 0; k < count; k++) {
         const CiPlacement *row = &kernel->placements[k];
-        if (row->place != CI_PLACE_row)
+        if (row->stored != CI_STORED_row)
             continue;
         CiDtype dtype = labels->has_lanes ? ci_dtype_compute(row->buffer->dtype) : row->buffer->dtype;
         int64_t lanes = labels->has_lanes ? labels->tiles[kernel->nouter - 1] : 1, point = lanes * (int64_t)ci_dtype_size(dtype);

@@ -1,4 +1,4 @@
-/* How a machine runs the axes of a kernel: in lanes, in tiles, in parts that are shared out among threads.
+/* How a machine runs the axes of a kernel: in lanes, in tiles, in chunks that are shared out among threads.
  *
  * Labels follow from the kernel and the machine alone, and none changes a bit of the results. So no kernel has
  * them. Codegen writes them into procs; the scheduler asks here where scratch would fit.
@@ -10,10 +10,10 @@
  * axis and the last. Where a row is folded for each pair of points of these axes and depends on the last alone, the
  * rows of a tile are transposed for all of its points.
  *
- * Parts. If the outer axes give too little parallel work and the first stage is one long fold, the fold runs in parts:
+ * Chunks. If the outer axes give too little parallel work and the first stage is one long fold, the fold runs in chunks:
  * a power of two times the fold's block, or the subtrees of a pairwise fold. A finishing function folds their partial
  * results in order. A loop that scans or packs with order-free operations is split likewise. If units start in order,
- * it is chained instead, in one function: a part that fits in a core's cache waits for the running prefix of the parts
+ * it is chained instead, in one function: a chunk that fits in a core's cache waits for the running prefix of the chunks
  * before it, and publishes the prefix including its own total. */
 #ifndef CI_ANALYSIS_LABELS_H
 #define CI_ANALYSIS_LABELS_H
@@ -25,9 +25,9 @@ typedef struct CiLabels {
     int *tiles;         /* by outer axis: iterations of a tile, or 0 */
     int *lane_axes;     /* by stage: the inner axis that runs in lanes, or -1 */
     bool has_lanes;     /* the last outer axis runs in lanes, in tiles */
-    bool is_chained;    /* a part starts from what the one before it has handed on */
-    const CiExpr *part; /* elements of a part; NULL: parts are subtrees, or there are none */
-    const CiExpr *parts; /* at least one, which says how much was packed; NULL: it is not split */
+    bool is_chained;    /* a chunk starts from the prefix that the one before publishes */
+    const CiExpr *chunk; /* elements of a chunk; NULL: chunks are subtrees, or there are none */
+    const CiExpr *chunks; /* at least one, which says how much was packed; NULL: it is not split */
     const CiExpr *unit_work; /* elements that one unit accesses: how many units are worth a thread */
 } CiLabels;
 
@@ -50,10 +50,10 @@ bool ci_wants_rows_along(CiContext *ctx, CiSym *sym, const CiMachine *machine, c
 /* Bytes of a unit's scratch up to the end of the first `count` placements, in whole lines of a cache. */
 const CiExpr *ci_labels_rows_end(CiSym *sym, const CiLabels *labels, const CiKernel *kernel, int count);
 
-/* parts.c: the first stage in parts. */
+/* chunks.c: the first stage in chunks. */
 bool ci_can_split(const CiMachine *machine, const CiKernel *kernel);
-/* Sets parts of the kernel's reduction or scan of `length` elements, if it is long. tile: points of a unit. */
-void ci_label_parts(CiLabeller *l, const CiExpr *length, int64_t tile);
+/* Sets chunks of the kernel's reduction or scan of `length` elements, if it is long. tile: points of a unit. */
+void ci_label_chunks(CiLabeller *l, const CiExpr *length, int64_t tile);
 
 /* lane_rows.c: lanes on the last axis, each with a row, where rows are read again; false if none are. */
 bool ci_label_lane_rows(CiLabeller *l);

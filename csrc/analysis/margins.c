@@ -108,8 +108,8 @@ label(CiLabeller *l)
 {
     CiMargins margins;
     (void)why_no_margins(l->kernel, &margins);
-    l->labels->parts = ci_expr_const(l->sym, choose_parts(l->machine, &margins));
-    l->labels->unit_work = ci_expr_mul(l->sym, margins.height, ci_expr_ceildiv(l->sym, margins.width, l->labels->parts));
+    l->labels->chunks = ci_expr_const(l->sym, choose_parts(l->machine, &margins));
+    l->labels->unit_work = ci_expr_mul(l->sym, margins.height, ci_expr_ceildiv(l->sym, margins.width, l->labels->chunks));
     for (int t = 0; t < l->kernel->nstages; t++)
         l->labels->lane_axes[t] = &l->kernel->stages[t] == margins.columns ? 0 : 1;
 }

@@ -79,15 +79,15 @@ tree_work(const CiLoopTree *tree)
 /* Upper bound of the work of one iteration. Inner loops of unknown length count with their largest
  * extent. */
 static const CiExpr *
-trip_work(CiSym *sym, const CiLoopTree *tree)
+iteration_work(CiSym *sym, const CiLoopTree *tree)
 {
     const CiExpr *work = ci_expr_const(sym, 1);
     for (int k = 0; k < tree->count && work; k++) {
         const CiTreeNode *node = &tree->nodes[k];
-        const CiExpr *own = node->leaf ? extent_work(sym, node->leaf) : trip_work(sym, &node->body);
+        const CiExpr *own = node->leaf ? extent_work(sym, node->leaf) : iteration_work(sym, &node->body);
         const CiRegion *region = node->region;
         if (own && node->kind == CI_TREE_if)
-            own = ci_expr_add(sym, own, trip_work(sym, &node->other));
+            own = ci_expr_add(sym, own, iteration_work(sym, &node->other));
         if (own && node->kind == CI_TREE_for) {
             own = ci_expr_mul(sym, own, at_most(sym, region->extent));
             if (ci_expr_depends_on(own, region->var))
@@ -108,7 +108,7 @@ ci_tree_work(CiSym *sym, const CiKernel *kernel)
         int64_t all = ci_amount_high(tree_work(tree));
         return ci_expr_const(sym, all < LONG_WORK ? all : LONG_WORK);
     }
-    const CiExpr *work = trip_work(sym, tree);
+    const CiExpr *work = iteration_work(sym, tree);
     for (int k = 0; k < kernel->nouter && work; k++)
         if (ci_expr_depends_on(work, kernel->outer[k].var))
             work = ci_largest_over(sym, work, kernel->outer[k].var, 0, kernel->outer[k].extent);

@@ -64,9 +64,9 @@ short_row(const CiBuild *b, const CiKernel *kernel)
     if (nops > CI_CHOOSE(b, short_ops) || (!has_choice && !has_sum))
         return 0;
     if (nlong > 1)
-        return has_choice || has_math ? CI_CHOOSE(b, short_dear_walks) : CI_CHOOSE(b, short_walks);
+        return has_choice || has_math ? CI_CHOOSE(b, short_costly_passes) : CI_CHOOSE(b, short_passes);
     if (has_sum)
-        return has_choice || has_math ? CI_CHOOSE(b, short_walks) : CI_CHOOSE(b, short_sum);
+        return has_choice || has_math ? CI_CHOOSE(b, short_passes) : CI_CHOOSE(b, short_sum);
     return CI_CHOOSE(b, short_choice);
 }
 
@@ -80,7 +80,7 @@ are_small(const CiBuild *b, const CiKernel *kernel, const CiExpr *row, int64_t m
     int64_t bytes = 0;
     for (int k = 0; k < kernel->nplacements; k++) {
         const CiPlacement *placement = &kernel->placements[k];
-        if (placement->place != CI_PLACE_row)
+        if (placement->stored != CI_STORED_row)
             continue;
         int64_t size = ci_expr_substitute(b->sym, placement->row_size, 1, &row, &small)->high;
         if (size > 4 * most)
@@ -97,7 +97,7 @@ ci_find_short_rows(const CiExpander *x, CiProcHead *head)
     const CiExpr *row = find_row(x->kernel);
     int64_t most = short_row(b, x->kernel);
     if (!b->machine->has_short_rows || !row || row->low > most || x->kernel->nouter == 0 || head->has_lanes ||
-        head->parts || most == 0 || !are_small(b, x->kernel, row, most))
+        head->chunks || most == 0 || !are_small(b, x->kernel, row, most))
         return;
     head->row = row;
     head->short_row = most;

@@ -2,13 +2,13 @@
 #include "ir/kernel.h"
 
 const char *
-ci_place_name(CiPlace place)
+ci_stored_name(CiStored stored)
 {
     static const char *const names[] = {
-#define PLACE(name) #name,
+#define STORED(name) #name,
 #include "ir/kernel.def"
     };
-    return names[place];
+    return names[stored];
 }
 
 const char *const ci_template_names[CI_TEMPLATE_COUNT] = {
@@ -67,7 +67,7 @@ ci_kernel_find_placement(const CiKernel *kernel, const CiBuffer *buffer)
 {
     for (int k = 0; k < kernel->nplacements; k++)
         if (kernel->placements[k].buffer == buffer)
-            return kernel->placements[k].place == CI_PLACE_memory ? NULL : &kernel->placements[k];
+            return kernel->placements[k].stored == CI_STORED_memory ? NULL : &kernel->placements[k];
     return NULL;
 }
 

@@ -76,10 +76,10 @@ typedef struct CiKernelAxis {
     const CiExpr *var, *extent;
 } CiKernelAxis;
 
-typedef enum CiPlace {
-#define PLACE(name) CI_PLACE_##name,
+typedef enum CiStored {
+#define STORED(name) CI_STORED_##name,
 #include "ir/kernel.def"
-} CiPlace;
+} CiStored;
 
 /* Elements of a head of an attention template, at most. */
 #define CI_ATTENTION_SIZE 256
@@ -134,7 +134,7 @@ typedef struct CiStage {
 /* How a buffer made in the kernel is kept. */
 typedef struct CiPlacement {
     CiBuffer *buffer;
-    CiPlace place;          /* register: read only in the stage that makes it */
+    CiStored stored;          /* register: read only in the stage that makes it */
     bool is_taken, is_kept; /* scalar: loaded before the tree, stored after it */
     const CiExpr *row_base; /* row: element number of the outer point's first element */
     const CiExpr *row_size; /* row: elements */
@@ -192,7 +192,7 @@ typedef struct CiKernels {
     const CiPassPlan *plan; /* of the passes over their procs; NULL: all of them, without an observer */
 } CiKernels;
 
-const char *ci_place_name(CiPlace place);
+const char *ci_stored_name(CiStored stored);
 extern const char *const ci_template_names[CI_TEMPLATE_COUNT]; /* "" of none */
 
 bool ci_kernel_runs(const CiKernel *kernel); /* a nest of its first stage scans or packs */

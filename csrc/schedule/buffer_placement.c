@@ -41,8 +41,8 @@ find_readers_of_fusion(CiScheduler *s, CiFusion *fusion)
     for (int n = 0; n < fusion->nnests; n++) {
         for (int r = 0; r < fusion->nests[n].nreads; r++) {
             const CiBuffer *buffer = fusion->nests[n].reads[r];
-            bool is_of_trip = !s->is_in_loop || is_made_before(s, fusion, n, buffer);
-            add_reader(s, buffer, is_of_trip ? fusion->number : CI_SEVERAL_READERS);
+            bool is_of_iteration = !s->is_in_loop || is_made_before(s, fusion, n, buffer);
+            add_reader(s, buffer, is_of_iteration ? fusion->number : CI_SEVERAL_READERS);
         }
     }
     for (int k = 0; fusion->ext && k < fusion->ext->noperands; k++)
@@ -191,7 +191,7 @@ place_row(Placer *p, const Reach *reach, CiBuffer *buffer)
     if (reach->low == CI_MINUS_INFINITY || !reach->most)
         return false;
     const CiExpr *low = ci_expr_const(p->sym, reach->low);
-    CiPlacement row = {.buffer = buffer, .place = CI_PLACE_row, .row_base = ci_expr_add(p->sym, reach->outer, low)};
+    CiPlacement row = {.buffer = buffer, .stored = CI_STORED_row, .row_base = ci_expr_add(p->sym, reach->outer, low)};
     row.row_size = ci_expr_add(p->sym, ci_expr_sub(p->sym, reach->most, low), ci_expr_const(p->sym, 1));
     CI_PUSH(p->ctx, p->kernel->placements, p->kernel->nplacements, p->kernel->capplacements, row);
     bool is_placed = may_place_row(p->sym, p->machine, p->labels, p->kernel);
@@ -270,10 +270,10 @@ place_target(CiScheduler *s, Placer *p, int fusion, int stage, const CiNest *nes
     if (!is_private || !find_accesses(s->sym, kernel, stage, nest, &reach))
         return;
     if (reach.is_same_loop || reach.is_one_element) {
-        CiPlacement placement = {.buffer = buffer, .place = reach.is_same_loop ? CI_PLACE_register : CI_PLACE_local};
+        CiPlacement placement = {.buffer = buffer, .stored = reach.is_same_loop ? CI_STORED_register : CI_STORED_local};
         CI_PUSH(s->ctx, kernel->placements, kernel->nplacements, kernel->capplacements, placement);
-    } else if (p->labels->parts || !place_row(p, &reach, buffer)) {
-        buffer->is_private = !p->labels->parts;
+    } else if (p->labels->chunks || !place_row(p, &reach, buffer)) {
+        buffer->is_private = !p->labels->chunks;
     }
 }
 

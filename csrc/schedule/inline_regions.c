@@ -42,7 +42,7 @@ is_defined_in(const CiScheduler *block, const CiExpr *symbol)
 }
 
 static bool
-changes_from_trip_to_trip(const CiScheduler *block, const CiExpr *extent)
+changes_between_iterations(const CiScheduler *block, const CiExpr *extent)
 {
     for (int k = 0; k < extent->nsymbols; k++) {
         if (extent->symbols[k]->symbol_kind == CI_SYMBOL_index ||
@@ -66,7 +66,7 @@ touches_larger(const CiFusionNest *fusion)
 static bool
 is_slice(const CiScheduler *block, const CiExpr *extent)
 {
-    if (changes_from_trip_to_trip(block, extent))
+    if (changes_between_iterations(block, extent))
         return true;
     for (int d = 0; d < block->nfusions; d++) {
         for (int n = 0; n < block->fusions[d].nnests; n++) {
@@ -84,7 +84,7 @@ static bool
 is_worth_threads(const CiScheduler *block, const CiNest *nest)
 {
     const CiExpr *unknown = NULL;
-    CiAmount work = ci_cost_of_nest(nest).trips;
+    CiAmount work = ci_cost_of_nest(nest).iterations;
     for (int k = 0; k < nest->naxes; k++)
         unknown = is_unknown(nest->axes[k].extent) ? nest->axes[k].extent : unknown;
     return work.unknowns > 1 || work.known > block->machine->tree_elements ||
@@ -138,12 +138,12 @@ why_not_sized(const CiScheduler *block, const CiScheduler *outside, const CiBuff
 static bool
 is_shared_out(CiScheduler *s, const CiItem *loop)
 {
-    CiAmount trips = ci_amount(1);
+    CiAmount iterations = ci_amount(1);
     for (int depth = ci_parallel_loops(s, loop, NULL); depth > 0; depth--) {
-        trips = ci_amount_of(trips, loop->region->extent);
+        iterations = ci_amount_of(iterations, loop->region->extent);
         loop = &loop->region->body.items[0];
     }
-    return ci_amount_high(trips) >= CI_CHOOSE(s, many_trips);
+    return ci_amount_high(iterations) >= CI_CHOOSE(s, many_iterations);
 }
 
 static const char *
@@ -283,10 +283,10 @@ take_tree(CiScheduler *s, CiKernel *root, const CiLoopTree *tree)
             ci_take_operands(s, root, node->leaf, nest);
         if (node->region && node->region->extent)
             ci_take_symbols(s, root, NULL, node->region->extent);
-        CiBuffer *asked = node->check ? node->check->buffer : NULL;
-        asked = node->region ? node->region->condition : asked;
-        if (asked && asked->kind != CI_BUFFER_scalar && !ci_kernel_find_placement(root, asked))
-            ci_take_buffer(s, root, asked, false);
+        CiBuffer *requested = node->check ? node->check->buffer : NULL;
+        requested = node->region ? node->region->condition : requested;
+        if (requested && requested->kind != CI_BUFFER_scalar && !ci_kernel_find_placement(root, requested))
+            ci_take_buffer(s, root, requested, false);
         if (node->check && node->check->symbol)
             ci_take_symbols(s, root, NULL, node->check->limit);
         for (int n = 0; node->region && n < node->region->nswaps; n++) {

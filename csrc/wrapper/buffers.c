@@ -100,9 +100,9 @@ ci_wrapper_new(const CiKernels *kernels, const CiOptions *options, const CiShape
 bool
 ci_wrapper_is_callers(const CiWrapper *w, const CiBuffer *buffer)
 {
-    int block = w->lives ? w->lives->of[buffer->id].block : -1;
+    int block = w->ranges ? w->ranges->of[buffer->id].block : -1;
     bool is_for_callers = w->options.caller_memory && !w->machine->has_memory;
     return is_for_callers && buffer->kind == CI_BUFFER_temp && buffer->id < w->first_pool && block >= 0 &&
-           !ci_lives_is_of_turns(w->lives, block) &&
+           !ci_live_is_of_iterations(w->ranges, block) &&
            ci_amount_likely(ci_cost_of_buffer(buffer)) >= ci_choice(w->machine, CI_CHOICE_caller_bytes);
 }

@@ -75,11 +75,11 @@ class GivenMapping(Mapping):
     def run(self, source: Callable[..., Any], *given: object) -> Any:
         """A function of `list_sources`; the table is made when one is first needed, before the outermost loop or branch."""
         active, value = self.state.active, self.container
-        has_room = bool(active) or source not in STORING or self.buffer.spare > 0
-        if self.slots is not None and has_room:
+        has_space = bool(active) or source not in STORING or self.buffer.spare > 0
+        if self.slots is not None and has_space:
             return super().run(source, *given)
         if not active:
-            if has_room:
+            if has_space:
                 with_table(value, self, None)
             else:
                 with_room(value, self, SPARE, self.buffer)

@@ -1,4 +1,4 @@
-/* Which kernels run their first stage in parts, and how long a part is: long reductions, scans and compressions of
+/* Which kernels run their first stage in chunks, and how long a chunk is: long reductions, scans and compressions of
  * few points. */
 #include "analysis/labels.h"
 #include "base/map.h"
@@ -135,7 +135,7 @@ bytes_asked(CiContext *ctx, const CiStage *stage)
 static int64_t
 chain_length(const CiLabeller *l)
 {
-    int64_t length = CI_CHOOSE(l, chain_part), bytes = bytes_asked(l->ctx, &l->kernel->stages[0]);
+    int64_t length = CI_CHOOSE(l, chain_chunk), bytes = bytes_asked(l->ctx, &l->kernel->stages[0]);
     while (2 * length * bytes <= CI_CHOOSE(l, chain_bytes) &&
            2 * length <= CI_CHOOSE(l, split_elements))
         length *= 2;
@@ -162,7 +162,7 @@ find_pairwise(const CiKernel *kernel)
     return NULL;
 }
 
-/* A kernel that packs has at least one part, which says how much was packed. */
+/* A kernel that packs has at least one chunk, which says how much was packed. */
 static bool
 counts(const CiKernel *kernel)
 {
@@ -173,7 +173,7 @@ counts(const CiKernel *kernel)
 }
 
 static const CiExpr *
-choose_part(const CiLabeller *l, const CiNest *pairwise, int64_t tile)
+choose_chunk(const CiLabeller *l, const CiNest *pairwise, int64_t tile)
 {
     if (!pairwise)
         return ci_expr_const(l->sym, part_length(l, tile));
@@ -191,7 +191,7 @@ count_subtrees(const CiLabeller *l, const CiExpr *length)
 }
 
 void
-ci_label_parts(CiLabeller *l, const CiExpr *length, int64_t tile)
+ci_label_chunks(CiLabeller *l, const CiExpr *length, int64_t tile)
 {
     CiLabels *labels = l->labels;
     labels->is_chained = l->machine->chains_running && ci_kernel_runs(l->kernel);
@@ -199,13 +199,13 @@ ci_label_parts(CiLabeller *l, const CiExpr *length, int64_t tile)
         labels->is_chained = false;
         return;
     }
-    labels->part = choose_part(l, find_pairwise(l->kernel), tile);
-    if (labels->part) {
-        const CiExpr *parts = ci_expr_ceildiv(l->sym, length, labels->part);
-        labels->parts = counts(l->kernel) ? ci_expr_max(l->sym, parts, ci_expr_const(l->sym, 1)) : parts;
+    labels->chunk = choose_chunk(l, find_pairwise(l->kernel), tile);
+    if (labels->chunk) {
+        const CiExpr *chunks = ci_expr_ceildiv(l->sym, length, labels->chunk);
+        labels->chunks = counts(l->kernel) ? ci_expr_max(l->sym, chunks, ci_expr_const(l->sym, 1)) : chunks;
     } else {
-        labels->parts = ci_expr_const(l->sym, count_subtrees(l, length));
+        labels->chunks = ci_expr_const(l->sym, count_subtrees(l, length));
     }
-    const CiExpr *part = labels->part ? labels->part : ci_expr_ceildiv(l->sym, length, labels->parts);
-    labels->unit_work = ci_expr_mul(l->sym, part, ci_expr_const(l->sym, tile));
+    const CiExpr *chunk = labels->chunk ? labels->chunk : ci_expr_ceildiv(l->sym, length, labels->chunks);
+    labels->unit_work = ci_expr_mul(l->sym, chunk, ci_expr_const(l->sym, tile));
 }
