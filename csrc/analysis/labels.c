@@ -237,7 +237,7 @@ ci_labels_of_leaf(CiContext *ctx, CiSym *sym, const CiMachine *machine, const Ci
     return labels;
 }
 
-/* Those of nests without a builder. */
+/* Labels of nests without a builder. */
 static void
 label_nests(CiLabeller *l)
 {

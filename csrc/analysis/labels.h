@@ -10,10 +10,10 @@
  * axis and the last. Where a row is folded for each pair of points of these axes and depends on the last alone, the
  * rows of a tile are transposed for all of its points.
  *
- * Chunks. If the outer axes give too little parallel work and the first stage is one long fold, the fold runs in chunks:
- * a power of two times the fold's block, or the subtrees of a pairwise fold. A finishing function folds their partial
- * results in order. A loop that scans or packs with order-free operations is split likewise. If units start in order,
- * it is chained instead, in one function: a chunk that fits in a core's cache waits for the running prefix of the chunks
+ * Chunks. If the outer axes give too little parallel work and the first stage is one long fold, the fold is split. A chunk
+ * is a power of two times the fold's block, or the subtrees of a pairwise fold, and a finishing function folds the partial
+ * results in order. A loop that scans or packs with order-free operations is split likewise. If units start in order, it is
+ * chained instead, in one function. Then a chunk that fits in a core's cache waits for the running prefix of the chunks
  * before it, and publishes the prefix including its own total. */
 #ifndef CI_ANALYSIS_LABELS_H
 #define CI_ANALYSIS_LABELS_H
