@@ -469,3 +469,83 @@ def test_equal_tuples_of_two_arguments_are_two(fn, dynamic):
     for s, t in [((9, 5), tuple([9, 5])), ((9, 5), (2, 5)), ((1, 5), (9, 5)), ((9, 5), (9, 6)), ((0.5, 1), (9, 5))]:
         for first in (1.0, -1.0):
             testing.assert_same(compiled(np.full(3, first), s, t), fn(np.full(3, first), s, t))
+
+
+# --- which of several tuples a place has -------------------------------------------------------------------------
+
+
+def of_a_choice(x, s, t):
+    made = s if x[0] > 0 else t
+    return made is s, made is t, made
+
+
+def of_a_branch_in_a_loop(x, s, t):
+    made = (0, 0)
+    for i in range(len(x)):
+        if x[i] > 0:
+            made = s
+    return made is s, made is not t
+
+
+def of_exchanged_items(x, s, t):
+    made = [s, t]
+    for i in range(len(x)):
+        if x[i] > 0:
+            made[0], made[1] = made[1], made[0]
+    return made[0] is s, made[1] is s
+
+
+def of_appended_items(x, s, t):
+    made = []
+    for i in range(len(x)):
+        if x[i] > 0:
+            made.append(s)
+        else:
+            made.append(t)
+    return made[0] is s, [item is t for item in made]
+
+
+def of_items_appended_while(x, s, t):
+    made, i = [t], 0
+    while i < len(x) and x[i] > 0:
+        made.append(s)
+        i += 1
+    return [item is s for item in made]
+
+
+def of_a_place_that_data_decide(x, s, t):
+    made = [s, t][int(x.argmax()) % 2]
+    return made is s, made is t
+
+
+def of_an_inner_function(x, s, t):
+    def inner():
+        if x[0] > 0:
+            return s
+        return t
+
+    return 1 if inner() is s else 2
+
+
+def of_a_test_in_a_loop(x, s, t):
+    made, count = s, 0
+    for i in range(len(x)):
+        if made is t:
+            count += 1
+        made = t if x[i] > 0 else s
+    return count
+
+
+CHOSEN = [of_a_choice, of_a_branch_in_a_loop, of_exchanged_items, of_appended_items, of_items_appended_while,
+          of_a_place_that_data_decide, of_an_inner_function, of_a_test_in_a_loop]  # fmt: skip
+
+
+@pytest.mark.parametrize("dynamic", [True, None])
+@pytest.mark.parametrize("fn", CHOSEN, ids=lambda fn: fn.__name__)
+def test_is_tells_tuples_apart_that_data_choose(fn, dynamic):
+    compiled = cinductor.compile(fn, backend="interp", dynamic=dynamic)
+    one = (9, 5)
+    for s, t in [((9, 5), (2, 5)), ((9, 5), tuple([9, 5])), (one, one), ((1.5, 5), (9, 5)), ((9, 5), (2, 5))]:
+        for first in (1.0, -1.0):
+            x = np.array([first, -2.0, 3.0])
+            testing.assert_same(compiled(x.copy(), s, t), fn(x, s, t))

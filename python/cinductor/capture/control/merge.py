@@ -31,7 +31,7 @@ from ..kinds import (
     rebuilt,
     strength,
 )
-from ..objects import CONSTANT_LEAVES, SINGLE, MaybeUnbound, Traced
+from ..objects import CONSTANT_LEAVES, SINGLE, MaybeUnbound, Traced, is_record
 from ..syntax.jumps import RETURN, VALUE
 from . import lattice
 from .alias import Objects, Source, may_differ_in_layout, sources_in
@@ -110,8 +110,10 @@ class Merge:
         for name in (*wanted, *snapshot.containers):
             values = [end.names.get(name, UNBOUND) for end in self.ends]
             for end, block, value, new in zip(self.ends, self.blocks, values, self.region.lifted(values), strict=True):
-                if new is not value and values[0] is not values[1]:
-                    end.add(block, {name: new})
+                if values[0] is not values[1]:
+                    self.region.scope.stage.chooses_tuples |= type(value) not in SINGLE and is_record(type(value))
+                    if new is not value:
+                        end.add(block, {name: new})
         self.check_objects((*wanted, *snapshot.containers))
         plan = {name: self.plan(name) for name in (*wanted, *snapshot.containers)}
         appended = self.plan_appended()
