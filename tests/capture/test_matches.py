@@ -459,7 +459,7 @@ def left_by_a_handler(x, g):
     for _ in range(2):
         try:
             x[g[0]] += 1
-        except IndexError as s:
+        except IndexError as s:  # noqa: F841
             x[0] -= 1
         print(end="", flush=True)
         x += 1

@@ -277,11 +277,12 @@ def returnable(stage: Stage, value: Any, reached: dict[int, int], seen: dict[int
         seen[id(value)] = value
         made = DeferredObject(stage.state.lists[id(value)].recipe())
         return returnable(stage, made, reached, seen)
-    source = stage.sources.source_of(value)
+    real = stage.effects.remade.get(id(value), (None, value))[1]  # the caller's tuple, of which this one has the items
+    source = stage.sources.source_of(real)
     if source is not None:
         if source >= 0:
-            reached[id(value)] = source
-        return value
+            reached[id(real)] = source
+        return real
     if cls is slice and any(type(v) is Traced for v in bounds_of(value)):
         return DeferredObject((slice, *(returnable(stage, v, reached, seen) for v in bounds_of(value))))
     if cls is frozenset and any(type(v) is Traced for v in value):
