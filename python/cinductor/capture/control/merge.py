@@ -31,7 +31,7 @@ from ..kinds import (
     rebuilt,
     strength,
 )
-from ..objects import CONSTANT_LEAVES, SINGLE, MaybeUnbound, Traced, is_record
+from ..objects import CONSTANT_LEAVES, SINGLE, MaybeUnbound, Traced, is_record, remade
 from ..syntax.jumps import RETURN, VALUE
 from . import lattice
 from .alias import Objects, Source, may_differ_in_layout, sources_in
@@ -255,7 +255,17 @@ class Merge:
             if any(type(answer) is Reason for answer in answers) or any(self.is_one_of_before(*p) for p in pairs):
                 return self.plan_either(a, b)
         parts = [self.place(name, answer, x, y) for answer, (x, y) in zip(answers, pairs, strict=True)]
-        return rebuilt(a, iter(parts))
+        made = rebuilt(a, iter(parts))
+        return made if a is b or type(a) in SINGLE else self.apart(made, a, b)
+
+    def apart(self, made: Any, a: Any, b: Any) -> Any:
+        """A merged value in which a tuple is that of the first arm only if it is that of the second one, too."""
+        if type(made) in SINGLE or not is_record(type(made)):
+            return made
+        parts = [*map(self.apart, made, a, b)]
+        outside = self.region.scope.stage.effects.outside
+        is_one = (made is not a or outside(a) is outside(b)) and all(part is item for part, item in zip(parts, made, strict=True))
+        return made if is_one else remade(made, parts)
 
     def plan_unbound(self, name: str, a: object, b: object) -> Any:
         if not name.startswith(OURS):
