@@ -288,3 +288,19 @@ def test_what_is_beside_a_tuple_is_that_of_the_call(fn, make):
             result, error = testing.outcome(run, (np.array([first, -3.0]), t, held))
             seen.append((result, repr(error), identities(result, held)))
         testing.assert_same(*seen)
+
+
+def test_a_tuple_is_looked_for_in_a_list_and_stored_in_it():
+    """The items that `in` has read die with the places that the list had."""
+    def fn(x, s, t, rows):
+        made = []
+        for _ in range(len(x)):
+            made.append(1 if s in rows else -1)
+            rows[0] = s if x[0] > 0 else t
+        return made, rows
+
+    compiled = cinductor.compile(fn, backend="interp")
+    for first in (1.0, -1.0, 1.0):
+        for second in (0, 2):
+            seen = [run(np.full(3, first), (1, 2), (0, second), [(1, 0.5), (0, 0)]) for run in (compiled, fn)]
+            testing.assert_same(*seen)

@@ -18,8 +18,8 @@ import ways
 from cinductor import testing
 
 everything_is_compiled = test_fuzz.everything_is_compiled  # the fixture
-# The last five are regression tests: items of tuples that were read once, an object beside a tuple, and equal tuples.
-PROGRAMS = [*range(30), 44, 101, 700, 2177, 2360]
+# The last six are regression tests: items of tuples that were read once, an object beside a tuple, equal tuples, and items that die.
+PROGRAMS = [*range(30), 44, 101, 700, 2177, 2302, 2360]
 
 
 def objects(value):
