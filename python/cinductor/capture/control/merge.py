@@ -256,15 +256,15 @@ class Merge:
                 return self.plan_either(a, b)
         parts = [self.place(name, answer, x, y) for answer, (x, y) in zip(answers, pairs, strict=True)]
         made = rebuilt(a, iter(parts))
-        return made if a is b or type(a) in SINGLE else self.apart(made, a, b)
+        return made if a is b or type(a) in SINGLE else self.apart(made, (a, b))
 
-    def apart(self, made: Any, a: Any, b: Any) -> Any:
+    def apart(self, made: tuple[Any, ...], arms: tuple[Any, Any]) -> Any:
         """A merged value in which a tuple is that of the first arm only if it is that of the second one, too."""
         if type(made) in SINGLE or not is_record(type(made)):
             return made
-        parts = [*map(self.apart, made, a, b)]
-        outside = self.region.scope.stage.effects.outside
-        is_one = (made is not a or outside(a) is outside(b)) and all(part is item for part, item in zip(parts, made, strict=True))
+        parts = [*map(self.apart, made, zip(*arms, strict=True))]
+        first, second = map(self.region.scope.stage.effects.outside, arms)
+        is_one = (made is not arms[0] or first is second) and all(part is item for part, item in zip(parts, made, strict=True))
         return made if is_one else remade(made, parts)
 
     def plan_unbound(self, name: str, a: object, b: object) -> Any:
