@@ -37,7 +37,7 @@ typedef unsigned long long Address;
 static void *library;
 static void *find(const char *name) { return dlsym(library, name); }
 static double now(void) { struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t); return t.tv_sec * 1e6 + t.tv_nsec * 1e-3; }
-int open_card(const char *ptx, void **function, void **context)
+int open_gpu(const char *ptx, void **function, void **context)
 {
     void *module;
     int device, result;
@@ -129,7 +129,7 @@ def from_c(calls):
     for name in ("time_launches", "time_context", "time_current", "time_memory"):
         getattr(raw, name).restype = ctypes.c_double
     function, context = ctypes.c_void_p(), ctypes.c_void_p()
-    result = raw.open_card(PTX, ctypes.byref(function), ctypes.byref(context))
+    result = raw.open_gpu(PTX, ctypes.byref(function), ctypes.byref(context))
     if result:
         print(f"driver from C: it answered {result}")
         return

@@ -124,7 +124,7 @@ def tables(found, pool):
     return (
         '#include "device/stencil/stencil.h"\n\n'
         f"const unsigned char ci_stencil_code[] = {{\n{numbers(code)}}};\n"
-        f"const CiStencilPlace ci_stencil_places[] = {{\n{lines or '    {0, 0, 0, 0},' + chr(10)}}};\n"
+        f"const CiStencilLocation ci_stencil_locations[] = {{\n{lines or '    {0, 0, 0, 0},' + chr(10)}}};\n"
         f"const CiStencil ci_stencils[] = {{\n{''.join(rows) or '    {0, 0, 0, 0, 0},' + chr(10)}}};\n"
         f"const int ci_stencil_count = {len(rows)};\n"
         f"const unsigned char ci_stencil_pool[] = {{\n{numbers(pool)}}};\n"

@@ -29,8 +29,8 @@ ci_choice_allows(CiChoice choice, int64_t value)
 int64_t
 ci_choice(const CiMachine *machine, CiChoice choice)
 {
-    if (machine->asked)
-        machine->asked[choice] = true;
+    if (machine->requested)
+        machine->requested[choice] = true;
     if (machine->choices)
         return machine->choices[choice];
     return rows[choice].values[machine->column];

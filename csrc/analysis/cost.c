@@ -104,12 +104,12 @@ least(CiAmount a, CiAmount b)
 }
 
 static CiAmount
-trips_of(const CiNest *nest)
+iterations_of(const CiNest *nest)
 {
-    CiAmount trips = ci_amount(1);
+    CiAmount iterations = ci_amount(1);
     for (int k = 0; k < nest->naxes; k++)
-        trips = ci_amount_of(trips, nest->axes[k].extent);
-    return trips;
+        iterations = ci_amount_of(iterations, nest->axes[k].extent);
+    return iterations;
 }
 
 /* Data say where: there may be as many elements as points. */
@@ -127,7 +127,7 @@ ci_cost_of_access(const CiNest *nest, const CiBuffer *buffer, const CiExpr *inde
 {
     CiAmount bytes = ci_amount((int64_t)ci_dtype_size(buffer->dtype));
     if (is_of_data(nest, index))
-        bytes = ci_amount_times(bytes, trips_of(nest));
+        bytes = ci_amount_times(bytes, iterations_of(nest));
     for (int k = 0; k < nest->naxes && !is_of_data(nest, index); k++)
         if (ci_expr_depends_on(index, nest->axes[k].var))
             bytes = ci_amount_of(bytes, nest->axes[k].extent);
@@ -148,7 +148,7 @@ CiCost
 ci_cost_of_nest(const CiNest *nest)
 {
     const CiBody *body = &nest->body;
-    CiCost cost = {.trips = trips_of(nest),
+    CiCost cost = {.iterations = iterations_of(nest),
                    .bytes = ci_cost_of_access(nest, nest->target, nest->store)};
     int nops = nest->fold != CI_OP_none;
     for (int k = 0; k < body->nops; k++) {
@@ -158,7 +158,7 @@ ci_cost_of_nest(const CiNest *nest)
             cost.bytes =
                 ci_amount_plus(cost.bytes, ci_cost_of_access(nest, op->buffer, op->index));
     }
-    cost.flops = ci_amount_times(cost.trips, ci_amount(nops));
+    cost.flops = ci_amount_times(cost.iterations, ci_amount(nops));
     return cost;
 }
 
@@ -172,7 +172,7 @@ ci_cost_of_items(const CiItems *items, CiAmount around)
         const CiItem *item = &items->items[k];
         CiAmount work = around;
         if (item->nest)
-            work = ci_amount_times(work, trips_of(item->nest));
+            work = ci_amount_times(work, iterations_of(item->nest));
         if (item->region && item->region->extent)
             work = ci_amount_of(work, item->region->extent);
         if (item->region)

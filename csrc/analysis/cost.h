@@ -27,7 +27,7 @@ int64_t ci_amount_likely(CiAmount a); /* at most CI_INFINITY */
 /* The cost of a nest over all its points: bytes of memory that it accesses, each counted once;
  * scalar operations except loads; points. */
 typedef struct CiCost {
-    CiAmount bytes, flops, trips;
+    CiAmount bytes, flops, iterations;
 } CiCost;
 
 CiCost ci_cost_of_nest(const CiNest *nest);

@@ -89,15 +89,15 @@ span_from(const CiPoints *p, const CiExpr *index, const CiExpr *span, int64_t lo
 }
 
 /* The axes that are not done, and what lies inside all of them. */
-typedef struct Apart {
+typedef struct Disjoint {
     const CiPoints *points;
     const CiExpr *const *coefs;
     const CiExpr *span;
     bool done[CI_MAX_RANK];
-} Apart;
+} Disjoint;
 
 static const CiExpr *
-span_with(CiSym *sym, const Apart *apart, int axis)
+span_with(CiSym *sym, const Disjoint *apart, int axis)
 {
     const CiExpr *one = ci_expr_const(sym, 1),
                  *steps = ci_expr_sub(sym, apart->points->extents[axis], one);
@@ -106,7 +106,7 @@ span_with(CiSym *sym, const Apart *apart, int axis)
 
 /* All other axes are known to go around this one. */
 static bool
-is_inside_others(CiSym *sym, const Apart *apart, int axis)
+is_inside_others(CiSym *sym, const Disjoint *apart, int axis)
 {
     const CiExpr *span = span_with(sym, apart, axis);
     for (int k = 0; k < apart->points->count; k++) {
@@ -118,7 +118,7 @@ is_inside_others(CiSym *sym, const Apart *apart, int axis)
 
 /* The one of the smallest distance, as far as sizes that are not known can be compared. */
 static int
-find_least(CiSym *sym, const Apart *apart)
+find_least(CiSym *sym, const Disjoint *apart)
 {
     int least = -1;
     for (int k = 0; k < apart->points->count; k++) {
@@ -141,7 +141,7 @@ static const CiExpr *
 span_of_points(const CiPoints *p, const CiExpr *const *coefs,
                const CiExpr *span)
 {
-    Apart apart = {.points = p, .coefs = coefs, .span = span};
+    Disjoint apart = {.points = p, .coefs = coefs, .span = span};
     for (int round = 0; round < p->count; round++) {
         int least = span ? find_least(p->sym, &apart) : -1;
         if (least < 0 || !ci_sym_known_le(p->sym, apart.span, coefs[least]))
@@ -278,10 +278,10 @@ ci_why_points_overlap(const CiPoints *p, const CiExpr *a, const CiExpr *b)
         span_a = span_from(p, a, span_a, low);
         span_b = span_from(p, b, span_b, low);
     }
-    bool is_apart =
+    bool is_disjoint =
         p->count == 0 || (span_of_points(p, coefs, span_a) &&
                                 (span_b == span_a || span_of_points(p, coefs, span_b)));
-    if (!is_apart && !are_columns(p, coefs, signs, a, b))
+    if (!is_disjoint && !are_columns(p, coefs, signs, a, b))
         return "rows of different outer points are not proved apart";
     return NULL;
 }

@@ -76,7 +76,7 @@ verify_rows(const Verifier *v)
     for (int k = 0; k < part->nplacements; k++) {
         const CiPlacement *row = &part->placements[k];
         before.nplacements = k;
-        if (row->place != CI_PLACE_row)
+        if (row->stored != CI_STORED_row)
             continue;
         for (int s = 0; s < part->nstages; s++) {
             for (int a = 0; a < part->stages[s].naxes; a++)
@@ -97,14 +97,14 @@ verify_placements(const Verifier *v)
     for (int k = 0; k < part->nplacements; k++) {
         const CiPlacement *placement = &part->placements[k];
         const CiBuffer *buffer = placement->buffer;
-        if (placement->place == CI_PLACE_memory)
+        if (placement->stored == CI_STORED_memory)
             continue;
         if (buffer->kind != CI_BUFFER_temp || (buffer->is_result && !placement->is_kept))
             refuse(v, ci_format(v->ctx, "%s outlives the kernel and is %s", buffer->name,
-                                ci_place_name(placement->place)));
+                                ci_stored_name(placement->stored)));
         if (!ci_map_find(v->made, CI_KEY(buffer)) && !placement->is_taken)
             refuse(v, ci_format(v->ctx, "nothing makes %s, which is %s", buffer->name,
-                                ci_place_name(placement->place)));
+                                ci_stored_name(placement->stored)));
     }
 }
 
@@ -179,7 +179,7 @@ verify_split(const Verifier *v)
     int64_t chunk = 1;
     if (kernel->split_extent && ci_expr_is_const(kernel->split_extent, &chunk) && chunk <= 0)
         refuse(v, "a split has chunks");
-    if (kernel->split_parts < 0 || (kernel->split_parts & (kernel->split_parts - 1)))
+    if (kernel->split_chunks < 0 || (kernel->split_chunks & (kernel->split_chunks - 1)))
         refuse(v, "subtrees are a power of two");
     if (kernel->is_chained && (!ci_kernel_runs(kernel) || kernel->nouter))
         refuse(v, "what is chained is one loop that scans or packs");

@@ -27,7 +27,7 @@ typedef struct CiLivesUse {
     int buffer, step;
 } CiLivesUse;
 
-typedef struct CiLives {
+typedef struct CiLiveRanges {
     CiContext *ctx;
     CiLivesBlock *blocks;
     int nblocks, capblocks;
@@ -41,36 +41,36 @@ typedef struct CiLives {
     CiKernel **kernels; /* by step, of a program of kernels */
     int capkernels;
     CiMap *lists; /* of a program of kernels: a list -> its block and one, a kernel -> its step and one */
-} CiLives;
+} CiLiveRanges;
 
 /* ---- making ---- */
 
-CiLives *ci_lives_new(CiContext *ctx, int nbuffers);
-int ci_lives_add_step(CiLives *lives); /* in the block of now; its number */
+CiLiveRanges *ci_live_new(CiContext *ctx, int nbuffers);
+int ci_live_add_step(CiLiveRanges *ranges); /* in the block of now; its number */
 /* The last step opens a region; is between two bodies of it; closes it. */
-void ci_lives_open(CiLives *lives, bool is_loop, bool is_parallel);
-void ci_lives_turn(CiLives *lives);
-void ci_lives_close(CiLives *lives);
-void ci_lives_use(CiLives *lives, int buffer); /* by the last step */
+void ci_live_open(CiLiveRanges *ranges, bool is_loop, bool is_parallel);
+void ci_live_iteration(CiLiveRanges *ranges);
+void ci_live_close(CiLiveRanges *ranges);
+void ci_live_use(CiLiveRanges *ranges, int buffer); /* by the last step */
 /* The block of each buffer; then, from the blocks as they stand, its first and last step. */
-void ci_lives_find_blocks(CiLives *lives);
-void ci_lives_find_ranges(CiLives *lives);
+void ci_live_find_blocks(CiLiveRanges *ranges);
+void ci_live_find_ranges(CiLiveRanges *ranges);
 /* Of a scheduled program, its return among the uses. */
-CiLives *ci_lives_of_kernels(const CiKernels *kernels);
+CiLiveRanges *ci_live_of_kernels(const CiKernels *kernels);
 
 /* ---- asking ---- */
 
-bool ci_block_contains(const CiLives *lives, int outer, int block);
+bool ci_block_contains(const CiLiveRanges *ranges, int outer, int block);
 /* Each turn of a parallel loop has one of its own. */
-bool ci_lives_is_of_turns(const CiLives *lives, int block);
-int ci_lives_block_of(const CiLives *lives, const CiKernels *list);
-int ci_lives_step_of(const CiLives *lives, const CiKernel *kernel);
+bool ci_live_is_of_iterations(const CiLiveRanges *ranges, int block);
+int ci_live_block_of(const CiLiveRanges *ranges, const CiKernels *list);
+int ci_live_step_of(const CiLiveRanges *ranges, const CiKernel *kernel);
 
 /* ---- changing ---- */
 
 /* A buffer more: its id is the number of those there were. */
-void ci_lives_add_buffer(CiLives *lives, CiLife life);
+void ci_live_add_buffer(CiLiveRanges *ranges, CiLife life);
 /* moved: by step, its new number, ascending, of one that is gone that of the next; count: steps there
  * are then, of which the last one stays the last. One between two is of the inner block of theirs. */
-void ci_lives_move(CiLives *lives, const int *moved, int count);
+void ci_live_move(CiLiveRanges *ranges, const int *moved, int count);
 #endif

@@ -119,8 +119,8 @@ label(CiSym *sym, const CiMachine *machine, CiKernel *kernel)
 {
     CiMargins margins;
     (void)why_no_margins(kernel, &margins);
-    kernel->split_parts = choose_parts(machine, &margins);
-    const CiExpr *columns = ci_expr_ceildiv(sym, margins.width, ci_expr_const(sym, kernel->split_parts));
+    kernel->split_chunks = choose_parts(machine, &margins);
+    const CiExpr *columns = ci_expr_ceildiv(sym, margins.width, ci_expr_const(sym, kernel->split_chunks));
     kernel->unit_work = ci_expr_mul(sym, margins.height, columns);
     label_stages(kernel, &margins);
 }
@@ -131,7 +131,7 @@ why_not(CiSym *sym, const CiKernel *kernel)
     CiMargins margins;
     const char *why = why_no_margins(kernel, &margins);
     (void)sym;
-    if (!why && (kernel->split_parts < 1 || margins.width->low / kernel->split_parts < CI_MARGINS_COLUMNS))
+    if (!why && (kernel->split_chunks < 1 || margins.width->low / kernel->split_chunks < CI_MARGINS_COLUMNS))
         why = "its units are not subtrees of columns";
     return why;
 }

@@ -83,7 +83,7 @@ add_choices(const CiRequest *request, CiProgramPlan *plan, const CiMachine *mach
     CiContext *ctx = request->graph->ctx;
     for (int k = 0; k < CI_CHOICE_COUNT; k++) {
         const CiChoiceRow *row = ci_choice_row((CiChoice)k);
-        if (row->kind == CI_ALTERNATIVE_none || !machine->asked[k])
+        if (row->kind == CI_ALTERNATIVE_none || !machine->requested[k])
             continue;
         int64_t value = machine->choices[k], less = value / row->factor;
         if (less < value && ci_choice_allows((CiChoice)k, less))

@@ -17,10 +17,10 @@
 #include "wrapper/partition.h"
 
 static double
-lap_ms(CiJob *job)
+level_ms(CiJob *job)
 {
-    int64_t now = ci_os_time_ns(), since = job->lap;
-    job->lap = now;
+    int64_t now = ci_os_time_ns(), since = job->level_start;
+    job->level_start = now;
     return (double)(now - since) * 1e-6;
 }
 
@@ -65,7 +65,7 @@ run_passes(CiJob *job)
     if (request->queue.runtime && !request->queue.runtime->ufuncs)
         check_ufuncs(job, graph->body);
     SHOW(job, "graph", ci_graph_print(&text, graph));
-    lap_ms(job);
+    level_ms(job);
     CiPassPlan plan = ci_job_graph_plan(job, graph);
     const CiExtraPasses extras = {request->extras, request->nextras};
     graph = request->graph = ci_passes_run(graph, &plan, extras);
@@ -73,7 +73,7 @@ run_passes(CiJob *job)
         ci_graph_assert_indices(graph);
     if (request->options->index_asserts && verify)
         ci_graph_verify(graph);
-    request->info.passes_ms = lap_ms(job);
+    request->info.passes_ms = level_ms(job);
     request->info.nodes = ci_graph_node_count(graph);
     SHOW(job, "optimized", ci_graph_print(&text, graph));
     SHOW(job, "ranges", ci_ranges_print(&text, graph));
@@ -88,7 +88,7 @@ make_machine(CiJob *job)
     *machine = ci_backend_machine(request->queue.backend, request->options, request->host_arrays);
     ci_choices_set(job->ctx, machine, request->options->choices);
     if (request->planned)
-        machine->asked = CI_NEW_ARRAY(job->ctx, bool, CI_CHOICE_COUNT);
+        machine->requested = CI_NEW_ARRAY(job->ctx, bool, CI_CHOICE_COUNT);
     return machine;
 }
 
@@ -99,7 +99,7 @@ lower(CiJob *job, const CiMachine *machine)
     if (request->options->fusion && strcmp(request->options->templates, "never") != 0)
         ci_graph_attention(request->graph, machine, ci_options_have_numpys_order(request->options));
     CiLoops *loops = ci_lower(request->graph, machine, request->options);
-    request->info.lower_ms = lap_ms(job);
+    request->info.lower_ms = level_ms(job);
     CiLoops *given = ci_given_loops(request, loops);
     loops = given ? given : loops;
     request->info.nests = 0;
@@ -142,7 +142,7 @@ schedule(CiJob *job, CiLoops *loops, const CiMachine *machine)
     job->proc_plan.skip = request->options->skip_passes;
     kernels->plan = &job->proc_plan;
     ci_given_code(request, kernels);
-    request->info.schedule_ms = lap_ms(job);
+    request->info.schedule_ms = level_ms(job);
     ci_kernels_visit(kernels, count_kernel, &request->info);
     if (request->options->verify) {
         ci_kernels_verify(kernels);
@@ -221,11 +221,11 @@ wrap(CiJob *job, CiKernels *kernels)
 {
     CiRequest *request = job->request;
     const CiShapeEnv *env = ci_given_env(request, kernels->loops);
-    lap_ms(job);
+    level_ms(job);
     CiWrapper *wrapper = ci_given_lines(request, kernels, env);
     if (!wrapper)
         wrapper = ci_wrap(kernels, request->options, env);
-    request->info.wrap_ms = lap_ms(job);
+    request->info.wrap_ms = level_ms(job);
     if (request->options->verify)
         ci_wrapper_verify(wrapper);
     SHOW(job, "lines", ci_wrapper_print(&text, wrapper));
@@ -290,7 +290,7 @@ compile_body(CiContext *ctx, void *arg)
     run_passes(job);
     const CiMachine *machine = make_machine(job);
     CiLoops *loops = lower(job, machine);
-    lap_ms(job);
+    level_ms(job);
     rewrite_loops(job, loops, machine);
     CiKernels *kernels = schedule(job, loops, machine);
     check_device_pays(job, kernels);
@@ -310,7 +310,7 @@ CiStatus
 ci_compile(CiRequest *request)
 {
     int64_t start = ci_os_time_ns();
-    CiJob job = {.request = request, .ctx = request->graph->ctx, .lap = start};
+    CiJob job = {.request = request, .ctx = request->graph->ctx, .level_start = start};
     request->program = NULL;
     request->info = (CiCompileInfo){0};
     CiStatus status = ci_protect(job.ctx, compile_body, &job);

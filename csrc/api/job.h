@@ -13,7 +13,7 @@ typedef struct CiJob {
     CiContext *ctx;
     CiProgramDevice devices[CI_MAX_DEVICES]; /* what is built for each */
     int ndevices;
-    int64_t lap; /* when the level being timed began */
+    int64_t level_start; /* when the level being timed began */
     int64_t pass_began;
     CiPassPlan proc_plan;
 } CiJob;

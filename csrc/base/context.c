@@ -116,12 +116,12 @@ chunk_for(CiContext *ctx, size_t size)
     if (head && head->size - head->used >= size)
         return head;
     bool own = size > ctx->next_chunk / 4;
-    size_t room = own ? size : ctx->next_chunk;
-    Chunk *chunk = calloc(1, sizeof *chunk + room);
+    size_t space = own ? size : ctx->next_chunk;
+    Chunk *chunk = calloc(1, sizeof *chunk + space);
     if (!chunk)
         return NULL;
-    chunk->size = room;
-    POISON(chunk->data, room);
+    chunk->size = space;
+    POISON(chunk->data, space);
     if (own && head) {
         chunk->next = head->next;
         head->next = chunk;

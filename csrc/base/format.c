@@ -17,7 +17,7 @@ typedef struct Conversion {
 
 typedef struct Output {
     char *chars;
-    size_t room, length; /* length: of the whole text, which may have no room */
+    size_t space, length; /* length: of the whole text, which may have no room */
 } Output;
 
 /* Reads what follows a percent sign; its end, or NULL if the C library has to format it. */
@@ -42,8 +42,8 @@ read_conversion(const char *at, Conversion *found)
 static void
 put(Output *out, const char *chars, size_t count)
 {
-    if (out->length < out->room) {
-        size_t left = out->room - out->length;
+    if (out->length < out->space) {
+        size_t left = out->space - out->length;
         memcpy(out->chars + out->length, chars, count < left ? count : left);
     }
     out->length += count;
@@ -80,11 +80,11 @@ is_readable(const char *format)
 }
 
 int
-ci_vsnprintf(char *chars, size_t room, const char *format, va_list args)
+ci_vsnprintf(char *chars, size_t space, const char *format, va_list args)
 {
-    Output out = {.chars = chars, .room = room != 0 ? room - 1 : 0};
+    Output out = {.chars = chars, .space = space != 0 ? space - 1 : 0};
     if (!is_readable(format))
-        return vsnprintf(chars, room, format, args);
+        return vsnprintf(chars, space, format, args);
     for (const char *at = format; *at != 0;) {
         const char *next = strchr(at, '%');
         Conversion found;
@@ -115,7 +115,7 @@ ci_vsnprintf(char *chars, size_t room, const char *format, va_list args)
             put_number(&out, value < 0 ? 0 - (uint64_t)value : (uint64_t)value, value < 0);
         }
     }
-    if (room != 0)
-        chars[out.length < out.room ? out.length : out.room] = 0;
+    if (space != 0)
+        chars[out.length < out.space ? out.length : out.space] = 0;
     return out.length <= INT32_MAX ? (int)out.length : -1;
 }

@@ -6,6 +6,6 @@
 
 #include <stdarg.h>
 
-int ci_vsnprintf(char *chars, size_t room, const char *format, va_list args) CI_PRINTF(3, 0);
+int ci_vsnprintf(char *chars, size_t space, const char *format, va_list args) CI_PRINTF(3, 0);
 
 #endif

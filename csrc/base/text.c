@@ -43,10 +43,10 @@ static void CI_PRINTF(2, 0) add_args(CiText *text, const char *format, va_list a
 {
     va_list again;
     va_copy(again, args);
-    size_t room = text->capacity - text->length;
-    int length = ci_vsnprintf(text->data + text->length, room, format, args);
+    size_t space = text->capacity - text->length;
+    int length = ci_vsnprintf(text->data + text->length, space, format, args);
     CI_REQUIRE(text->ctx, length >= 0);
-    if ((size_t)length >= room) {
+    if ((size_t)length >= space) {
         text->data[text->length] = 0;
         reserve(text, (size_t)length);
         ci_vsnprintf(text->data + text->length, (size_t)length + 1, format, again);

@@ -109,7 +109,7 @@ ci_reduce_step(CiReducer *r, const CiExpr *first, const CiExpr *row, int lanes,
 {
     const CiExpr *from[] = {r->var, r->vector}, *to[] = {first, NULL};
     if (r->vector)
-        to[1] = ci_expr_floordiv(r->b.sym, ci_expr_sub(r->b.sym, first, r->part),
+        to[1] = ci_expr_floordiv(r->b.sym, ci_expr_sub(r->b.sym, first, r->chunk),
                                  ci_reduce_number(r, lanes));
     CiAt at = {r->vector ? 2 : 1, from, to, r->var, lanes, live, 1};
     ci_reduce_take(r, ci_build_at(&r->b, &r->body, &at), row, lanes, acc, live);
@@ -141,10 +141,10 @@ ci_reduce_chain(CiReducer *r, const CiExpr *first, const CiExpr *left)
 static void
 full_chains(CiReducer *r, const CiExpr *first, const CiExpr *count)
 {
-    const CiExpr *trips = ci_expr_floordiv(r->b.sym, count, ci_reduce_number(r, r->width));
-    if (trips->high <= 0)
+    const CiExpr *iterations = ci_expr_floordiv(r->b.sym, count, ci_reduce_number(r, r->width));
+    if (iterations->high <= 0)
         return;
-    CiStmt *loop = ci_build_for(&r->b, "c", trips, CI_RUN_serial);
+    CiStmt *loop = ci_build_for(&r->b, "c", iterations, CI_RUN_serial);
     CiStmts *outside = ci_build_enter(&r->b, &loop->body);
     ci_reduce_chain(r, ci_expr_add(r->b.sym, first, ci_reduce_scaled(r, loop->vars[0], r->width)),
                     NULL);
@@ -182,8 +182,8 @@ chains_in_lanes(CiReducer *r, const CiExpr *first, const CiExpr *count)
     if (count->high <= 0)
         return;
     if (!is_one) {
-        const CiExpr *trips = ci_expr_ceildiv(r->b.sym, count, ci_reduce_number(r, r->width));
-        CiStmt *loop = ci_build_for(&r->b, "c", trips, CI_RUN_serial);
+        const CiExpr *iterations = ci_expr_ceildiv(r->b.sym, count, ci_reduce_number(r, r->width));
+        CiStmt *loop = ci_build_for(&r->b, "c", iterations, CI_RUN_serial);
         ci_build_enter(&r->b, &loop->body);
         from = ci_reduce_scaled(r, loop->vars[0], r->width);
     }
@@ -206,7 +206,7 @@ ci_reduce_chains(CiReducer *r, const CiExpr *first, const CiExpr *count)
 /* True if some reduction has a cheaper two-pass form and the body contains no math function. A math
  * function would be computed twice, which costs more than the second pass saves. */
 bool
-ci_reduce_has_walks(const CiReducer *r)
+ci_reduce_has_passes(const CiReducer *r)
 {
     bool has = false;
     for (int k = 0; k < r->fold->nops; k++)
@@ -215,7 +215,7 @@ ci_reduce_has_walks(const CiReducer *r)
 }
 
 void
-ci_reduce_turn(CiReducer *r, CiOp fold, int at, int count)
+ci_reduce_transpose(CiReducer *r, CiOp fold, int at, int count)
 {
     const CiExpr *row;
     int values[CI_MAX_ACCUMULATORS];
@@ -294,27 +294,27 @@ ci_reduce_start(CiReducer *r, CiOp fold, int at, int count)
 }
 
 void
-ci_reduce_alloc_parts(CiReducer *r, const CiStmt *fold)
+ci_reduce_alloc_partials(CiReducer *r, const CiStmt *fold)
 {
     r->fold = fold;
-    r->parts = CI_NEW_ARRAY(r->b.ctx, CiMemory *, fold->ninto + 1);
+    r->partials = CI_NEW_ARRAY(r->b.ctx, CiMemory *, fold->ninto + 1);
     for (int k = 0; k < fold->ninto; k++)
-        r->parts[k] = ci_build_alloc(&r->b, ci_build_name(&r->b, "parts"), fold->into[k]->dtype, 1, CI_SPACE_thread,
-                                     ci_reduce_number(r, r->threads));
+        r->partials[k] = ci_build_alloc(&r->b, ci_build_name(&r->b, "parts"), fold->into[k]->dtype, 1, CI_SPACE_thread,
+                                        ci_reduce_number(r, r->threads));
 }
 
 static void
 reduce_pairs(CiReducer *r, CiOp fold, int at, int count)
 {
     int early[CI_MAX_ACCUMULATORS], late[CI_MAX_ACCUMULATORS];
-    CiMemory *const *parts = r->parts + at;
+    CiMemory *const *partials = r->partials + at;
     const CiExpr *x, *y;
     CiStmts *outside = ci_domain_enter_pairs(&r->b, CI_RUN_reduce, r->threads, &x, &y);
     outside->last->number = r->apart > 1 ? r->apart : 0;
-    ci_reduce_load(r, early, parts, count, x, 1);
-    ci_reduce_load(r, late, parts, count, y, 1);
+    ci_reduce_load(r, early, partials, count, x, 1);
+    ci_reduce_load(r, late, partials, count, y, 1);
     ci_reduction_of(fold)->combine(&r->b, fold, 1, early, late);
-    ci_reduce_store(r, parts, count, x, early, NULL);
+    ci_reduce_store(r, partials, count, x, early, NULL);
     ci_build_leave(&r->b, outside);
 }
 
@@ -327,6 +327,6 @@ ci_reduce_threads(CiReducer *r)
 void
 ci_reduce_result(CiReducer *r, int *values, int at, int count, const CiExpr *thread)
 {
-    ci_reduce_load(r, values, r->parts + at, count, thread, 1);
+    ci_reduce_load(r, values, r->partials + at, count, thread, 1);
     values[0] = ci_reduce_plain_zero(r, values[0]);
 }

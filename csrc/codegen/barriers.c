@@ -9,15 +9,15 @@
 #include <string.h>
 
 /* A memory, or `lanes` of its elements from `index` on. */
-typedef struct Place {
+typedef struct Location {
     const CiMemory *memory;
     const CiExpr *index; /* NULL: any element */
     int lanes;
-} Place;
+} Location;
 
 typedef struct Touched {
     const CiMemory **loaded;
-    Place *stored;
+    Location *stored;
     int nloaded, caploaded, nstored, capstored;
 } Touched;
 
@@ -51,7 +51,7 @@ is_stored(const Touched *t, const CiMemory *memory)
 }
 
 static void
-note_stored(Look *look, Place place)
+note_stored(Look *look, Location place)
 {
     Touched *t = look->touched;
     for (int k = 0; k < t->nstored; k++)
@@ -68,7 +68,7 @@ note_memory(Look *look, const CiMemory *memory, bool is_store, bool reads)
     if (!memory || (memory->space != CI_SPACE_global && memory->space != CI_SPACE_shared))
         return;
     if (is_store)
-        note_stored(look, (Place){memory, NULL, 0});
+        note_stored(look, (Location){memory, NULL, 0});
     if (reads && !is_loaded(t, memory))
         CI_PUSH(look->b->ctx, t->loaded, t->nloaded, t->caploaded, memory);
 }
@@ -89,7 +89,7 @@ note(void *arg, const CiStmt *stmt)
     bool is_plain = stmt->kind == CI_STMT_store && stmt->op == CI_OP_none && !stmt->at.stride &&
                     stmt->at.memory->space == CI_SPACE_global;
     if (is_plain)
-        note_stored(look, (Place){stmt->at.memory, stmt->at.index,
+        note_stored(look, (Location){stmt->at.memory, stmt->at.index,
                                   look->b->proc->types[stmt->args[0]].lanes});
     else
         ci_stmt_each_memory(stmt, note_touch, look);
@@ -105,7 +105,7 @@ note_all(Barriers *s, const CiStmt *stmt, Touched *touched)
 /* True if the two accesses touch different elements for any two threads and iterations of a block:
  * they have no varying symbol in common but the block's index. */
 static bool
-have_no_overlap(const Barriers *s, const Place *a, const Place *b)
+have_no_overlap(const Barriers *s, const Location *a, const Location *b)
 {
     if (!a->index || !b->index)
         return false;

@@ -73,12 +73,12 @@ add_unrolled(CiBlocks *s, const CiExpr *first, const CiExpr *count)
 {
     CiBuild *b = &s->r.b;
     const CiExpr *threads = ci_blocks_number(s, s->r.threads);
-    int64_t trips = (count->high + s->r.threads - 1) / s->r.threads;
-    CiStmt *rounds = ci_build_for(b, "r", ci_blocks_number(s, trips), CI_RUN_unroll);
+    int64_t iterations = (count->high + s->r.threads - 1) / s->r.threads;
+    CiStmt *rounds = ci_build_for(b, "r", ci_blocks_number(s, iterations), CI_RUN_unroll);
     CiStmts *outside = ci_build_enter(b, &rounds->body);
     const CiExpr *element =
         ci_expr_add(b->sym, ci_expr_mul(b->sym, rounds->vars[0], threads), s->r.thread);
-    if (count->kind != CI_EXPR_const || count->value != trips * s->r.threads) {
+    if (count->kind != CI_EXPR_const || count->value != iterations * s->r.threads) {
         CiStmt *guard = ci_build_test(b, CI_STMT_if, CI_COMPARE_less, element, count);
         ci_build_enter(b, &guard->body);
     }
@@ -89,7 +89,7 @@ add_unrolled(CiBlocks *s, const CiExpr *first, const CiExpr *count)
 /* A count of a part that is known and so small that its rounds are unrolled, as are those of a whole
  * domain. */
 static bool
-is_short_part(const CiBlocks *s, const CiExpr *count)
+is_short_chunk(const CiBlocks *s, const CiExpr *count)
 {
     return s->count && count->kind == CI_EXPR_const &&
            count->value <= CI_CHOOSE(&s->r.b, unrolled_rounds) * s->r.threads;
@@ -104,8 +104,8 @@ add_rounds(CiBlocks *s, const CiExpr *first, const CiExpr *count, int lanes)
         return;
     count = ci_build_named(b, count);
     const CiExpr *threads = ci_blocks_number(s, s->r.threads),
-                 *trips = ci_expr_ceildiv(b->sym, ci_expr_sub(b->sym, count, s->r.thread), threads);
-    CiStmt *rounds = ci_build_for(b, "r", trips, CI_RUN_serial);
+                 *iterations = ci_expr_ceildiv(b->sym, ci_expr_sub(b->sym, count, s->r.thread), threads);
+    CiStmt *rounds = ci_build_for(b, "r", iterations, CI_RUN_serial);
     CiStmts *outside = ci_build_enter(b, &rounds->body);
     const CiExpr *element =
         ci_expr_add(b->sym, ci_expr_mul(b->sym, rounds->vars[0], threads), s->r.thread);
@@ -123,19 +123,19 @@ lift_at(CiBlocks *s, const CiExpr *const *to, int lanes)
 
 /* As long as there are several rounds of all threads; how many groups that is. */
 static const CiExpr *
-add_near(CiBlocks *s, const CiExpr *first, const CiExpr *count)
+add_registers(CiBlocks *s, const CiExpr *first, const CiExpr *count)
 {
     CiBuild *b = &s->r.b;
-    CiRegisterRow near = {.count = s->near, .lanes = s->lanes};
+    CiRegisterRow registers = {.count = s->registers, .lanes = s->lanes};
     const CiExpr *to[CI_MAX_FOLD_AXES];
-    CiGroups rounds = ci_build_groups(b, "r", count, (int64_t)s->near * s->r.threads);
+    CiGroups rounds = ci_build_groups(b, "r", count, (int64_t)s->registers * s->r.threads);
     const CiExpr *group = ci_expr_add(b->sym, rounds.first, ci_expr_add(b->sym, first, s->r.thread));
-    for (int k = 0; k < s->near; k++) {
+    for (int k = 0; k < s->registers; k++) {
         const CiExpr *later = ci_blocks_number(s, (int64_t)k * s->r.threads);
         ci_domain_decode(b, &s->domain, ci_expr_add(b->sym, group, later), s->lanes, to);
-        near.lifted[k] = lift_at(s, to, s->lanes);
+        registers.lifted[k] = lift_at(s, to, s->lanes);
     }
-    ci_reduce_registers(&s->r, &near, ci_blocks_number(s, 0));
+    ci_reduce_registers(&s->r, &registers, ci_blocks_number(s, 0));
     ci_build_leave(b, rounds.outside);
     return rounds.done;
 }
@@ -155,12 +155,12 @@ add_whole(CiBlocks *s)
     CiSym *sym = s->r.b.sym;
     const CiExpr *count = count_whole(s), *first = s->count ? s->from : ci_blocks_number(s, 0);
     first = ci_expr_floordiv(sym, first, ci_blocks_number(s, s->lanes));
-    if (is_short_part(s, count) ||
+    if (is_short_chunk(s, count) ||
         (!s->count && ci_domain_unrolls(&s->r.b, &s->domain, s->lanes, s->r.threads))) {
         add_unrolled(s, first, count);
         return;
     }
-    const CiExpr *done = s->near > 1 ? add_near(s, first, count) : ci_blocks_number(s, 0);
+    const CiExpr *done = s->registers > 1 ? add_registers(s, first, count) : ci_blocks_number(s, 0);
     add_rounds(s, ci_expr_add(sym, first, done), ci_expr_sub(sym, count, done), s->lanes);
 }
 
@@ -192,7 +192,7 @@ share_loop(CiBlocks *s)
     CiStmts *outside = s->r.b.to;
     s->r.thread = ci_domain_enter_threads(&s->r.b, s->r.threads);
     s->add = add_body;
-    s->near = 1;
+    s->registers = 1;
     add_whole(s);
     add_rest(s);
     ci_build_leave(&s->r.b, outside);
@@ -203,8 +203,8 @@ share_loop(CiBlocks *s)
 static void
 add_step(CiBlocks *s, const CiExpr *const *to, int lanes)
 {
-    CiRegisterRow near = {{lift_at(s, to, lanes)}, 1, lanes};
-    ci_reduce_registers(&s->r, &near, ci_blocks_number(s, 0));
+    CiRegisterRow registers = {{lift_at(s, to, lanes)}, 1, lanes};
+    ci_reduce_registers(&s->r, &registers, ci_blocks_number(s, 0));
 }
 
 /* The lanes of a thread's accumulators become one. */
@@ -215,7 +215,7 @@ close_lanes(CiReducer *r, CiOp fold, int at, int count)
     int values[CI_MAX_ACCUMULATORS];
     r->width = r->lanes = ci_register_lanes(r, fold, s->lanes);
     ci_reduce_halve(r, fold, at, count, values);
-    ci_reduce_store(r, s->r.parts + at, count, s->r.thread, values, NULL);
+    ci_reduce_store(r, s->r.partials + at, count, s->r.thread, values, NULL);
 }
 
 static void
@@ -242,12 +242,12 @@ add_part(CiBlocks *s)
 {
     CiReducer *r = &s->r;
     int kept = (int)CI_CHOOSE(&r->b, kept_bytes) / s->lanes;
-    r->is_near = !r->b.proc->is_finish && ci_near_helps(r->fold);
-    s->near = r->is_near                 ? kept / ci_dtype_size(r->fold->into[0]->dtype)
+    r->is_in_registers = !r->b.proc->is_finish && ci_registers_help(r->fold);
+    s->registers = r->is_in_registers                 ? kept / ci_dtype_size(r->fold->into[0]->dtype)
               : ci_stmts_gather(&r->fold->body) ? kept / widest_element(r->fold)
                                          : 1;
-    s->near = s->near < 1 ? 1 : s->near;
-    ci_near_alloc_accumulators(r, s->lanes);
+    s->registers = s->registers < 1 ? 1 : s->registers;
+    ci_registers_alloc_accumulators(r, s->lanes);
     ci_reduce_each(r, true, true, open_lanes);
     s->add = add_step;
     add_whole(s);
@@ -260,7 +260,7 @@ step_into_parts(CiBlocks *s, const CiExpr *const *to, int lanes)
     const CiDomain *d = &s->domain;
     CiAt at = {d->count, d->vars, to, NULL, lanes, NULL, 1};
     const int *lifted = ci_build_at(&s->r.b, &d->body, &at);
-    ci_reduce_take(&s->r, lifted, s->r.thread, lanes, s->r.parts, NULL);
+    ci_reduce_take(&s->r, lifted, s->r.thread, lanes, s->r.partials, NULL);
 }
 
 static void
@@ -276,7 +276,7 @@ static void
 share_fold(CiBlocks *s, CiStmt *fold)
 {
     CiReducer *r = &s->r;
-    ci_reduce_alloc_parts(r, fold);
+    ci_reduce_alloc_partials(r, fold);
     CiStmts *outside = r->b.to;
     r->thread = ci_domain_enter_threads(&r->b, r->threads);
     add_part(s);
@@ -421,9 +421,9 @@ is_part(const CiStmt *stmt)
 }
 
 static bool
-is_near(const CiStmt *stmt)
+is_in_registers(const CiStmt *stmt)
 {
-    return stmt->kind == CI_STMT_fold && ci_near_helps(stmt);
+    return stmt->kind == CI_STMT_fold && ci_registers_help(stmt);
 }
 
 /* Number of threads per point. Smaller blocks let other blocks run while threads wait for memory,
@@ -433,8 +433,8 @@ threads_for(const CiBlocks *s, int64_t widest, int lanes, const CiDomain *points
 {
     const CiBuild *b = &s->r.b;
     if (ci_stmts_have(&points->body, is_part) ||
-        (widest > CI_CHOOSE(b, kept_groups) && ci_stmts_have(&points->body, is_near)))
-        return (int)CI_CHOOSE(b, part_threads);
+        (widest > CI_CHOOSE(b, kept_groups) && ci_stmts_have(&points->body, is_in_registers)))
+        return (int)CI_CHOOSE(b, chunk_threads);
     if (b->proc->head.is_tree)
         return (int)(points->count || widest < CI_CHOOSE(b, long_tree_row) ? CI_CHOOSE(b, group_threads)
                                                                        : CI_CHOOSE(b, block_threads));

@@ -13,7 +13,7 @@ typedef struct CiBlocks {
     CiMap *dropped; /* memory that one thread has for itself instead */
     int least;      /* elements that are worth to be shared out */
     int lanes;      /* of the loop or fold that is shared out now */
-    int near;       /* groups of so many neighbours that a thread takes of a fold at once; of a loop 1 */
+    int registers;       /* groups of so many neighbours that a thread takes of a fold at once; of a loop 1 */
     CiDomain domain;
     const CiExpr *from, *count; /* of its points, in order, these alone; NULL: all */
     void (*add)(struct CiBlocks *s, const CiExpr *const *to, int lanes);

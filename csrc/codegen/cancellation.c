@@ -28,7 +28,7 @@ note_inner(void *arg, const CiStmt *stmt)
 }
 
 static bool
-is_seen_behind(const CancellationPass *p, const CiExpr *e)
+is_seen_after(const CancellationPass *p, const CiExpr *e)
 {
     for (int k = 0; k < e->nsymbols; k++)
         if (ci_map_find(p->inner, CI_KEY(e->symbols[k])))
@@ -55,8 +55,8 @@ work_of(CancellationPass *p, const CiStmts *body)
             continue;
         const CiExpr *inside = ci_expr_add(sym, work_of(p, &stmt->body), work_of(p, &stmt->other));
         for (int k = 0; k < stmt->nvars; k++) {
-            bool is_seen = is_seen_behind(p, stmt->extents[k]);
-            const CiExpr *extent = is_seen ? stmt->extents[k] : ci_expr_const(sym, CI_CHOOSE(&p->b, polled_trip));
+            bool is_seen = is_seen_after(p, stmt->extents[k]);
+            const CiExpr *extent = is_seen ? stmt->extents[k] : ci_expr_const(sym, CI_CHOOSE(&p->b, polled_iteration));
             inside = k ? inside : ci_expr_max(sym, inside, ci_expr_const(sym, 1));
             inside = ci_expr_mul(sym, inside, extent);
         }
@@ -77,7 +77,7 @@ static bool
 is_short(CancellationPass *p, const CiStmt *loop)
 {
     return !ci_stmts_have(&loop->body, is_serial) && loop->extents[0]->high <= CI_POLL_ITERATIONS &&
-           work_of(p, &loop->body)->high <= CI_CHOOSE(&p->b, polled_trip);
+           work_of(p, &loop->body)->high <= CI_CHOOSE(&p->b, polled_iteration);
 }
 
 /* ---- loops ---- */
@@ -102,7 +102,7 @@ run_in_pieces(CancellationPass *p, CiStmt *loop)
                                          ci_expr_min(sym, piece, ci_expr_sub(sym, extent, first)));
     CiStmt *inner = ci_build_for(&p->b, "t", count, loop->run);
     CiStmts *around = ci_build_enter(&p->b, &inner->body);
-    ci_build_trip(&p->b, &loop->body, loop->vars[0], ci_expr_add(sym, first, inner->vars[0]));
+    ci_build_iteration(&p->b, &loop->body, loop->vars[0], ci_expr_add(sym, first, inner->vars[0]));
     ci_build_leave(&p->b, around);
     add_poll(p, count);
     ci_build_leave(&p->b, outside);
@@ -130,7 +130,7 @@ find_exit(const CiStmts *body)
 /* loop { A  exit if c  B }  ->  loop { for t<CI_POLL_ITERATIONS { A  more = not c  exit if c  B }  exit
  * if not more poll } */
 static void
-run_turns(CancellationPass *p, CiStmt *loop, const CiStmt *leave)
+loop_iterations(CancellationPass *p, CiStmt *loop, const CiStmt *leave)
 {
     CiSym *sym = p->b.sym;
     const CiExpr *zero = ci_expr_const(sym, 0), *turns = ci_expr_const(sym, CI_POLL_ITERATIONS);
@@ -157,7 +157,7 @@ run_turns(CancellationPass *p, CiStmt *loop, const CiStmt *leave)
         ci_build_leave(&p->b, here);
     }
     ci_build_leave(&p->b, around);
-    ci_build_ask(&p->b, CI_STMT_exit, CI_COMPARE_is_not, ci_build_load(&p->b, more, zero, 1));
+    ci_build_compare(&p->b, CI_STMT_exit, CI_COMPARE_is_not, ci_build_load(&p->b, more, zero, 1));
     add_poll(p, turns);
     ci_build_leave(&p->b, outside);
 }
@@ -165,7 +165,7 @@ run_turns(CancellationPass *p, CiStmt *loop, const CiStmt *leave)
 static void poll_stmt(void *arg, CiStmt *stmt);
 
 static void
-poll_each_trip(CancellationPass *p, CiStmt *loop, const CiExpr *work)
+poll_each_iteration(CancellationPass *p, CiStmt *loop, const CiExpr *work)
 {
     CiStmts *outside = ci_build_enter(&p->b, &loop->body);
     add_poll(p, ci_expr_add(p->b.sym, work, ci_expr_const(p->b.sym, 1)));
@@ -184,15 +184,15 @@ poll_loop(CancellationPass *p, CiStmt *loop)
     }
     const CiExpr *work = work_of(p, &loop->body);
     const CiStmt *leave = find_exit(&loop->body);
-    bool is_leaf = !ci_stmts_have(&loop->body, is_serial) && work->high <= CI_CHOOSE(&p->b, polled_trip);
+    bool is_leaf = !ci_stmts_have(&loop->body, is_serial) && work->high <= CI_CHOOSE(&p->b, polled_iteration);
     ci_build_rewrite(&p->b, &loop->body, poll_stmt, p);
     if (is_leaf && loop->kind == CI_STMT_for && loop->extents[0]->high > CI_POLL_ITERATIONS) {
         run_in_pieces(p, loop);
     } else if (is_leaf && loop->kind == CI_STMT_loop && leave) {
-        run_turns(p, loop, leave);
+        loop_iterations(p, loop, leave);
     } else {
         if (!is_leaf)
-            poll_each_trip(p, loop, work);
+            poll_each_iteration(p, loop, work);
         ci_build_move(&p->b, loop);
     }
 }

@@ -40,13 +40,13 @@ add_memories(Chain *c)
     const CiExpr *one = ci_expr_const(b->sym, 1);
     for (int k = 0; k < c->r.ncells; k++) {
         const CiCell *cell = &c->r.cells[k];
-        c->running_prefix[k] = ci_split_add_partial(b, cell->memory->dtype, c->r.parts, 2 * k);
-        c->totals[k] = ci_split_add_partial(b, cell->memory->dtype, c->r.parts, 2 * k + 1);
+        c->running_prefix[k] = ci_split_add_partial(b, cell->memory->dtype, c->r.chunks, 2 * k);
+        c->totals[k] = ci_split_add_partial(b, cell->memory->dtype, c->r.chunks, 2 * k + 1);
         if (cell->is_count)
             c->ends[k] = ci_build_alloc(b, ci_build_name(b, "end"), CI_DTYPE_i64, 1,
                                         CI_SPACE_register, one);
     }
-    c->known = ci_split_add_partial(b, CI_DTYPE_bool, c->r.parts, 2 * c->r.ncells);
+    c->known = ci_split_add_partial(b, CI_DTYPE_bool, c->r.chunks, 2 * c->r.ncells);
 }
 
 /* A cell starts from the published prefix. */
@@ -67,7 +67,7 @@ capacity(Chain *c, const CiCell *cell)
 
 /* Its turn has come: what is packed ends where there is no more room. */
 static void
-begin_in_turn(Chain *c)
+begin_in_order(Chain *c)
 {
     CiBuild *b = &c->r.b;
     for (int k = 0; k < c->r.ncells; k++) {
@@ -82,14 +82,14 @@ static void
 find_totals(Chain *c)
 {
     CiBuild *b = &c->r.b;
-    int is_known = ci_build_load(b, c->known, c->r.part, 1);
-    CiStmt *ask = ci_build_ask(b, CI_STMT_if, CI_COMPARE_is_not, is_known);
-    CiStmts *outside = ci_build_enter(b, &ask->body);
+    int is_known = ci_build_load(b, c->known, c->r.chunk, 1);
+    CiStmt *test = ci_build_compare(b, CI_STMT_if, CI_COMPARE_is_not, is_known);
+    CiStmts *outside = ci_build_enter(b, &test->body);
     CiMemory **totals = ci_running_add_totals(&c->r);
     for (int k = 0; k < c->r.ncells; k++)
-        ci_build_store(b, c->totals[k], c->r.part, ci_build_load(b, totals[k], zero(c), 1));
+        ci_build_store(b, c->totals[k], c->r.chunk, ci_build_load(b, totals[k], zero(c), 1));
     int yes = ci_build_const(b, ci_type_of(CI_DTYPE_bool, 1), (CiConst){.i = 1});
-    ci_build_store(b, c->known, c->r.part, yes);
+    ci_build_store(b, c->known, c->r.chunk, yes);
     ci_build_leave(b, outside);
 }
 
@@ -101,11 +101,11 @@ begin_early(Chain *c)
 {
     CiBuild *b = &c->r.b;
     find_totals(c);
-    ci_build_add(b, CI_STMT_wait)->expr = c->r.part;
+    ci_build_add(b, CI_STMT_wait)->expr = c->r.chunk;
     for (int k = 0; k < c->r.ncells; k++) {
         const CiCell *cell = &c->r.cells[k];
         CiType type = ci_type_of(cell->memory->dtype, 1);
-        const int args[] = {begin_cell(c, k), ci_build_load(b, c->totals[k], c->r.part, 1)};
+        const int args[] = {begin_cell(c, k), ci_build_load(b, c->totals[k], c->r.chunk, 1)};
         int next = ci_build_let(b, type, ci_op_combine(cell->fold), 2, args);
         ci_build_store(b, c->running_prefix[k], zero(c), next);
         if (!cell->is_count)
@@ -113,7 +113,7 @@ begin_early(Chain *c)
         const int ends[] = {next, ci_build_index(b, capacity(c, cell))};
         ci_build_store(b, c->ends[k], zero(c), ci_build_let(b, type, CI_OP_minimum, 2, ends));
     }
-    ci_build_add(b, CI_STMT_publish)->expr = c->r.part;
+    ci_build_add(b, CI_STMT_publish)->expr = c->r.chunk;
 }
 
 static void
@@ -137,7 +137,7 @@ hand_on(Chain *c)
     for (int k = 0; k < c->r.ncells; k++)
         ci_build_store(b, c->running_prefix[k], zero(c),
                        ci_build_load(b, c->r.cells[k].memory, zero(c), 1));
-    ci_build_add(b, CI_STMT_publish)->expr = c->r.part;
+    ci_build_add(b, CI_STMT_publish)->expr = c->r.chunk;
 }
 
 /* ---- what asking costs ---- */
@@ -183,7 +183,7 @@ is_cheap(Chain *c)
             return false;
     for (const CiStmt *stmt = c->r.loop->body.first; stmt; stmt = stmt->next)
         bytes += bytes_of(stmt);
-    return CI_CHOOSE(&c->r.b, chain_asked) * bytes_asked(c) <= bytes;
+    return CI_CHOOSE(&c->r.b, chain_byte_ratio) * bytes_asked(c) <= bytes;
 }
 
 /* ---- parts ---- */
@@ -197,15 +197,15 @@ begin(Chain *c)
         begin_early(c);
         return -1;
     }
-    int asked = ci_build_let(b, ci_type_of(CI_DTYPE_bool, 1), CI_OP_turn, 0, NULL);
-    b->to->last->expr = c->r.part;
-    CiStmt *turn = ci_build_ask(b, CI_STMT_if, CI_COMPARE_is, asked);
+    int is_called = ci_build_let(b, ci_type_of(CI_DTYPE_bool, 1), CI_OP_turn, 0, NULL);
+    b->to->last->expr = c->r.chunk;
+    CiStmt *turn = ci_build_compare(b, CI_STMT_if, CI_COMPARE_is, is_called);
     CiStmts *outside = ci_build_enter(b, &turn->body);
-    begin_in_turn(c);
+    begin_in_order(c);
     ci_build_enter(b, &turn->other);
     begin_early(c);
     ci_build_leave(b, outside);
-    return asked;
+    return is_called;
 }
 
 void
@@ -218,14 +218,14 @@ ci_chain(CiBuild *build)
     CiBuild *b = &c->r.b;
     CiStmts whole = proc->body;
     proc->body = (CiStmts){0};
-    ci_running_begin_part(&c->r);
+    ci_running_begin_chunk(&c->r);
     CiStmts rest = ci_running_move_front(&c->r, &whole);
     add_memories(c);
-    int asked = begin(c);
+    int is_called = begin(c);
     limit_packs(c);
-    ci_running_walk(&c->r);
-    if (asked >= 0) {
-        CiStmt *turn = ci_build_ask(b, CI_STMT_if, CI_COMPARE_is, asked);
+    ci_running_pass(&c->r);
+    if (is_called >= 0) {
+        CiStmt *turn = ci_build_compare(b, CI_STMT_if, CI_COMPARE_is, is_called);
         CiStmts *outside = ci_build_enter(b, &turn->body);
         hand_on(c);
         ci_build_leave(b, outside);

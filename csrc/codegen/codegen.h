@@ -26,7 +26,7 @@ CiProcs *ci_codegen(const CiKernels *kernels, const CiMachine *machine, bool ver
 
 /* lanes.c: how many a loop's body runs in. 1: it runs serially; 0: it is left to a compiler. */
 int ci_choose_lanes(const CiBuild *b, const CiStmts *body,
-                    const CiExpr *lane_var, int64_t trips);
+                    const CiExpr *lane_var, int64_t iterations);
 
 /* NumPy's order (pairwise of ir/loop.h): accumulators, the most vectors of them in a block, and how
  * many of `count` elements are in the left one of two subtrees. */

@@ -25,7 +25,7 @@ typedef struct Columns {
     int64_t bytes, part_bytes;
     CiMap *memories;                               /* of a point -> of all points of a block */
     CiDomain domain;                               /* of the loop or fold that is shared out now */
-    const CiExpr *block, *place, *number;          /* place: of the point among its block's */
+    const CiExpr *block, *position, *number;          /* place: of the point among its block's */
     void (*add)(struct Columns *c, const CiExpr *const *to);
 } Columns;
 
@@ -113,12 +113,12 @@ bound(Columns *c, const CiExpr *e, int64_t limit)
 
 /* The point at a place, where there is one. */
 static void
-enter_point(Columns *c, const CiExpr *place)
+enter_point(Columns *c, const CiExpr *position)
 {
     CiBuild *b = &c->r.b;
     const CiExpr *together = number_of(c, c->together),
-                 *number = ci_expr_add(b->sym, ci_expr_mul(b->sym, c->block, together), place);
-    c->place = place;
+                 *number = ci_expr_add(b->sym, ci_expr_mul(b->sym, c->block, together), position);
+    c->position = position;
     if (!ci_sym_known_multiple_of(b->sym, c->count, together)) {
         CiStmt *guard = ci_build_test(b, CI_STMT_if, CI_COMPARE_less, number, c->count);
         ci_build_enter(b, &guard->body);
@@ -138,7 +138,7 @@ redirect(Columns *c, CiStmt *stmt)
     if (all) {
         const CiExpr *row = ci_expr_mul(sym, stmt->at.index, number_of(c, c->together));
         stmt->at.memory = all;
-        stmt->at.index = ci_expr_add(sym, row, c->place);
+        stmt->at.index = ci_expr_add(sym, row, c->position);
     }
     for (CiStmt *inside = stmt->body.first; inside; inside = inside->next)
         redirect(c, inside);
@@ -189,18 +189,18 @@ decode_round(Columns *c, const CiStmt *stmt, const CiExpr *round, const CiExpr *
 
 /* The rounds of a fold that a thread runs several at once, from registers; their number. */
 static const CiExpr *
-add_near(Columns *c, const CiStmt *stmt, const CiExpr *rounds, const CiExpr *member,
-         const CiExpr *const *here)
+add_registers(Columns *c, const CiStmt *stmt, const CiExpr *rounds, const CiExpr *member,
+              const CiExpr *const *here)
 {
     CiBuild *b = &c->r.b;
     const CiExpr *to[CI_MAX_FOLD_AXES];
-    CiRegisterRow near = {.count = (int)CI_CHOOSE(b, column_rows), .lanes = 1};
-    CiGroups groups = ci_build_groups(b, "r", rounds, near.count);
-    for (int k = 0; k < near.count; k++) {
+    CiRegisterRow registers = {.count = (int)CI_CHOOSE(b, column_rows), .lanes = 1};
+    CiGroups groups = ci_build_groups(b, "r", rounds, registers.count);
+    for (int k = 0; k < registers.count; k++) {
         decode_round(c, stmt, ci_expr_add(b->sym, groups.first, number_of(c, k)), member, here, to);
-        near.lifted[k] = add_at(c, &c->domain.body, &c->domain, to, 1);
+        registers.lifted[k] = add_at(c, &c->domain.body, &c->domain, to, 1);
     }
-    ci_reduce_registers(&c->r, &near, number_of(c, 0));
+    ci_reduce_registers(&c->r, &registers, number_of(c, 0));
     ci_build_leave(b, groups.outside);
     return groups.done;
 }
@@ -217,16 +217,17 @@ static const CiExpr *
 add_neighbours(Columns *c, const CiExpr *count, const CiExpr *member)
 {
     CiBuild *b = &c->r.b;
-    const CiExpr *near = number_of(c, CI_CHOOSE(b, column_rows)), *whole = ci_expr_floordiv(b->sym, count, near);
+    const CiExpr *registers = number_of(c, CI_CHOOSE(b, column_rows)), *whole = ci_expr_floordiv(b->sym, count,
+                                                                                                 registers);
     CiStmt *loop = ci_build_for(
         b, "r", ci_expr_ceildiv(b->sym, ci_expr_sub(b->sym, whole, member), number_of(c, c->group)),
         CI_RUN_serial);
     CiStmts *outside = ci_build_enter(b, &loop->body);
     const CiExpr *group = ci_expr_mul(b->sym, loop->vars[0], number_of(c, c->group)),
-                 *row = ci_expr_mul(b->sym, ci_expr_add(b->sym, group, member), near);
-    add_at(c, &c->domain.body, &c->domain, &row, (int)near->value);
+                 *row = ci_expr_mul(b->sym, ci_expr_add(b->sym, group, member), registers);
+    add_at(c, &c->domain.body, &c->domain, &row, (int)registers->value);
     ci_build_leave(b, outside);
-    return ci_expr_sub(b->sym, count, ci_expr_mul(b->sym, whole, near));
+    return ci_expr_sub(b->sym, count, ci_expr_mul(b->sym, whole, registers));
 }
 
 static void
@@ -248,9 +249,9 @@ add_rounds(Columns *c, const CiStmt *stmt, const CiExpr *member)
         count = left;
     }
     all = ci_expr_ceildiv(b->sym, ci_expr_sub(b->sym, count, member), group);
-    if (stmt->kind == CI_STMT_fold && c->r.is_near && all->high >= CI_CHOOSE(b, column_rows)) {
+    if (stmt->kind == CI_STMT_fold && c->r.is_in_registers && all->high >= CI_CHOOSE(b, column_rows)) {
         all = ci_build_named(b, all);
-        done = add_near(c, stmt, all, member, here);
+        done = add_registers(c, stmt, all, member, here);
     }
     const CiExpr *rest = ci_expr_sub(b->sym, all, done);
     if (ci_expr_equals_const(rest, 0))
@@ -266,9 +267,9 @@ static void
 enter_group(Columns *c, const CiExpr **member)
 {
     const CiExpr *together = number_of(c, c->together), *thread = c->r.thread;
-    const CiExpr *place = bound(c, ci_expr_mod(c->r.b.sym, thread, together), c->together);
+    const CiExpr *position = bound(c, ci_expr_mod(c->r.b.sym, thread, together), c->together);
     *member = bound(c, ci_expr_floordiv(c->r.b.sym, thread, together), c->group);
-    enter_point(c, place);
+    enter_point(c, position);
 }
 
 static void
@@ -294,8 +295,8 @@ share_loop(Columns *c, const CiStmt *loop)
 static void
 add_step(Columns *c, const CiExpr *const *to)
 {
-    CiRegisterRow near = {{add_at(c, &c->domain.body, &c->domain, to, 1)}, 1, 1};
-    ci_reduce_registers(&c->r, &near, number_of(c, 0));
+    CiRegisterRow registers = {{add_at(c, &c->domain.body, &c->domain, to, 1)}, 1, 1};
+    ci_reduce_registers(&c->r, &registers, number_of(c, 0));
 }
 
 static void
@@ -304,7 +305,7 @@ leave_part(CiReducer *r, CiOp fold, int at, int count)
     int values[CI_MAX_ACCUMULATORS];
     (void)fold;
     ci_reduce_load(r, values, r->acc + at, count, ci_reduce_number(r, 0), 1);
-    ci_reduce_store(r, r->parts + at, count, r->thread, values, NULL);
+    ci_reduce_store(r, r->partials + at, count, r->thread, values, NULL);
 }
 
 static void
@@ -316,7 +317,7 @@ leave_result(CiReducer *r, CiOp fold, int at, int count)
     ci_reduce_result(r, values, at, count, r->thread);
     for (int k = 0; k < count; k++) {
         CiMemory *into = ci_map_find(c->memories, CI_KEY(r->fold->into[at + k]));
-        ci_build_store(&r->b, into, c->place, values[k]);
+        ci_build_store(&r->b, into, c->position, values[k]);
     }
 }
 
@@ -325,11 +326,11 @@ share_fold(Columns *c, const CiStmt *fold)
 {
     CiReducer *r = &c->r;
     const CiExpr *member;
-    ci_reduce_alloc_parts(r, fold);
+    ci_reduce_alloc_partials(r, fold);
     CiStmts *outside = r->b.to;
     r->thread = ci_domain_enter_threads(&r->b, r->threads);
     r->width = r->lanes = 1;
-    r->is_near = !r->b.proc->is_finish && ci_near_helps(fold);
+    r->is_in_registers = !r->b.proc->is_finish && ci_registers_help(fold);
     ci_reduce_alloc_accumulators(r);
     ci_reduce_each(r, true, true, ci_reduce_reset);
     CiStmts *all = r->b.to;

@@ -28,7 +28,7 @@ typedef struct Neighbours {
     const CiAccess *stored;
     int widest, lanes; /* bytes of an element; asked for */
     bool may_run;      /* lanes may come in order: what runs, and packs */
-    bool is_apart;     /* no thread may do several at once */
+    bool is_single;     /* no thread may do several at once */
     int store_cost;
     int moves, others; /* accesses that would move so many; that would be as many accesses */
 } Neighbours;
@@ -48,7 +48,7 @@ look_for_store(void *arg, const CiStmt *stmt)
     is_known = is_known && ci_expr_split_linear(n->sym, stmt->at.index, n->var, &coef, &rest) &&
                ci_expr_is_const(coef, &step) && step < MAX_STEP && step > -MAX_STEP;
     int64_t reach = is_known ? MAX_LANES * (step < 0 ? -step : step) : 0;
-    n->is_apart |= !is_known || (distance < reach && distance > -reach);
+    n->is_single |= !is_known || (distance < reach && distance > -reach);
 }
 
 static void
@@ -71,10 +71,10 @@ look(void *arg, const CiStmt *stmt)
 {
     Neighbours *n = arg;
     bool is_store = stmt->kind == CI_STMT_store, is_pack = stmt->kind == CI_STMT_call;
-    n->is_apart |= stmt->kind != CI_STMT_let && stmt->kind != CI_STMT_alloc &&
+    n->is_single |= stmt->kind != CI_STMT_let && stmt->kind != CI_STMT_alloc &&
                    stmt->kind != CI_STMT_yield && !is_store && !(is_pack && n->may_run);
-    n->is_apart |= stmt->kind == CI_STMT_alloc && stmt->memory->space != CI_SPACE_register;
-    n->is_apart |= (stmt->op == CI_OP_bind && n->varies[stmt->value]) || (stmt->cell && !n->may_run) ||
+    n->is_single |= stmt->kind == CI_STMT_alloc && stmt->memory->space != CI_SPACE_register;
+    n->is_single |= (stmt->op == CI_OP_bind && n->varies[stmt->value]) || (stmt->cell && !n->may_run) ||
                    (is_store && stmt->op != CI_OP_none);
     if (stmt->at.memory && !is_pack)
         look_at_access(n, &stmt->at, is_store);
@@ -107,7 +107,7 @@ find_lanes(const CiBuild *b, const CiDomain *domain, bool may_run)
                     .may_run = may_run,
                     .store_cost = (int)CI_CHOOSE(b, store_cost)};
     ci_stmts_visit(&domain->body, look, &n);
-    if (n.is_apart || !n.widest)
+    if (n.is_single || !n.widest)
         return 1;
     for (n.lanes = b->machine->access_bytes / n.widest; n.lanes > 1; n.lanes /= 2) {
         n.moves = n.others = 0;

@@ -109,7 +109,7 @@ static void add_tree(CiExpander *x, const CiLoopTree *tree);
 static void
 stop_if(CiExpander *x, int failed, int fault)
 {
-    ci_build_ask(&x->b, CI_STMT_stop, CI_COMPARE_is, failed)->number = fault;
+    ci_build_compare(&x->b, CI_STMT_stop, CI_COMPARE_is, failed)->number = fault;
 }
 
 static int
@@ -127,7 +127,7 @@ add_check(CiExpander *x, const CiTreeNode *node)
     const CiCheckItem *check = node->check;
     int value = ci_build_load(&x->b, ci_expand_memory(x, check->buffer), ci_expand_number(x, 0), 1);
     if (!check->symbol) {
-        ci_build_ask(&x->b, CI_STMT_stop, CI_COMPARE_is_not, value)->number = node->number;
+        ci_build_compare(&x->b, CI_STMT_stop, CI_COMPARE_is_not, value)->number = node->number;
         return;
     }
     if (check->symbol->low != CI_MINUS_INFINITY) {
@@ -163,7 +163,7 @@ static void
 add_if(CiExpander *x, const CiTreeNode *node)
 {
     CiStmt *choice =
-        ci_build_ask(&x->b, CI_STMT_if, CI_COMPARE_is, load_condition(x, node->region));
+        ci_build_compare(&x->b, CI_STMT_if, CI_COMPARE_is, load_condition(x, node->region));
     CiStmts *outside = ci_build_enter(&x->b, &choice->body);
     add_tree(x, &node->body);
     ci_build_enter(&x->b, &choice->other);
@@ -177,7 +177,7 @@ add_while(CiExpander *x, const CiTreeNode *node)
     CiStmt *loop = ci_build_add(&x->b, CI_STMT_loop);
     CiStmts *outside = ci_build_enter(&x->b, &loop->body);
     add_tree(x, &node->other);
-    ci_build_ask(&x->b, CI_STMT_exit, CI_COMPARE_is_not, load_condition(x, node->region));
+    ci_build_compare(&x->b, CI_STMT_exit, CI_COMPARE_is_not, load_condition(x, node->region));
     add_tree(x, &node->body);
     add_swaps(x, node->region);
     ci_build_leave(&x->b, outside);
@@ -244,8 +244,8 @@ head_of(CiExpander *x, const CiKernel *kernel)
                        .has_lanes = kernel->lanes_on_outer,
                        .row = kernel->row,
                        .short_row = kernel->short_row,
-                       .parts = ci_kernel_parts(x->b.sym, kernel),
-                       .part = kernel->split_extent,
+                       .chunks = ci_kernel_chunks(x->b.sym, kernel),
+                       .chunk = kernel->split_extent,
                        .is_chained = kernel->is_chained,
                        .locs = kernel->locs,
                        .nlocs = kernel->nlocs};

@@ -84,9 +84,9 @@ ci_expand_placements(CiExpander *x, const CiKernel *leaf)
     for (int k = 0; k < leaf->nplacements; k++) {
         const CiPlacement *placement = &leaf->placements[k];
         CiBuffer *buffer = placement->buffer;
-        if (placement->place != CI_PLACE_local && placement->place != CI_PLACE_row)
+        if (placement->stored != CI_STORED_local && placement->stored != CI_STORED_row)
             continue;
-        bool is_row = placement->place == CI_PLACE_row;
+        bool is_row = placement->stored == CI_STORED_row;
         const CiExpr *size = ci_expand_number(x, 1);
         if (is_row) /* the size at the level of kernels is that of all lanes */
             size = ci_expr_floordiv(x->b.sym, placement->row_size, ci_expand_number(x, lanes));
@@ -105,7 +105,7 @@ ci_expand_open_scalars(CiExpander *x)
     for (int k = 0; k < x->kernel->nplacements; k++) {
         const CiPlacement *placement = &x->kernel->placements[k];
         CiBuffer *buffer = placement->buffer;
-        if (placement->place != CI_PLACE_scalar)
+        if (placement->stored != CI_STORED_scalar)
             continue;
         CiMemory *outside = ci_map_find(x->memories, CI_KEY(buffer)),
                  *memory = ci_build_alloc(&x->b, ci_build_name(&x->b, buffer->name), buffer->dtype,
@@ -124,7 +124,7 @@ ci_expand_close_scalars(CiExpander *x)
     for (int k = 0; k < x->kernel->nplacements; k++) {
         const CiPlacement *placement = &x->kernel->placements[k];
         int position = ci_kernel_buffer_position(x->kernel, placement->buffer);
-        if (placement->place == CI_PLACE_scalar && placement->is_kept)
+        if (placement->stored == CI_STORED_scalar && placement->is_kept)
             ci_build_store(&x->b, x->b.proc->params[position], ci_expand_number(x, 0),
                            ci_build_load(&x->b, ci_expand_memory(x, placement->buffer),
                                          ci_expand_number(x, 0), 1));
@@ -140,7 +140,7 @@ ci_expand_place(CiExpander *x, const CiBuffer *buffer, const CiExpr *index)
         placement = ci_kernel_find_placement(x->kernel, buffer);
     if (!placement)
         return buffer->kind == CI_BUFFER_scalar ? ci_expand_number(x, 0) : index;
-    if (placement->place == CI_PLACE_row)
+    if (placement->stored == CI_STORED_row)
         return ci_expr_sub(x->b.sym, index, placement->row_base);
     return ci_expand_number(x, 0);
 }

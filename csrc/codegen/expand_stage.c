@@ -103,7 +103,7 @@ is_stored_here(CiExpander *x, const Group *group, const CiNest *nest)
 {
     const CiPlacement *placement = ci_kernel_find_placement(x->leaf, nest->target);
     return group->is_first && !ci_nest_is_fold(nest) &&
-           !(placement && placement->place == CI_PLACE_register);
+           !(placement && placement->stored == CI_STORED_register);
 }
 
 static void

@@ -54,9 +54,9 @@ find_loop(const CiBuild *b, CiStmts *block, bool is_whole)
                     (is_outer(b->proc, loop) || is_all);
     if (!is_point || loop->run == CI_RUN_parallel || b->proc->head.is_tree)
         return is_point ? loop : NULL;
-    bool is_apart = is_outer(b->proc, loop) ? ci_points_are_disjoint(b, loop)
+    bool is_disjoint = is_outer(b->proc, loop) ? ci_points_are_disjoint(b, loop)
                                             : ci_iterations_are_independent(b, loop);
-    return is_apart ? loop : NULL;
+    return is_disjoint ? loop : NULL;
 }
 
 /* Collects the perfectly nested point loops. Statements before a loop are moved into its body, so

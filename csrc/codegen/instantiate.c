@@ -516,10 +516,10 @@ ci_build_at(CiBuild *b, const CiStmts *body, const CiAt *at)
 }
 
 const int *
-ci_build_trip(CiBuild *b, const CiStmts *body, const CiExpr *var, const CiExpr *at)
+ci_build_iteration(CiBuild *b, const CiStmts *body, const CiExpr *var, const CiExpr *at)
 {
-    CiAt trip = {.count = 1, .from = &var, .to = &at, .lanes = 1};
-    return ci_build_at(b, body, &trip);
+    CiAt iteration = {.count = 1, .from = &var, .to = &at, .lanes = 1};
+    return ci_build_at(b, body, &iteration);
 }
 
 CiGroups
@@ -550,7 +550,7 @@ ci_build_run_together(CiBuild *b, CiStmt *points, CiRunMode run)
     CiStmts *outside = ci_build_enter(b, &points->body);
     CiStmt *loop = ci_build_for(b, "j", points->runs, run);
     ci_build_enter(b, &loop->body);
-    ci_build_trip(b, &body, first, ci_expr_add(sym, first, loop->vars[0]));
+    ci_build_iteration(b, &body, first, ci_expr_add(sym, first, loop->vars[0]));
     ci_build_leave(b, outside);
     return loop;
 }

@@ -19,7 +19,7 @@ typedef struct CiAt {
  * lane dimension. Returns the values of the yield, all with the same number of lanes, or NULL. */
 const int *ci_build_at(CiBuild *b, const CiStmts *body, const CiAt *at);
 /* One iteration of a loop, with its variable replaced by `at`. */
-const int *ci_build_trip(CiBuild *b, const CiStmts *body, const CiExpr *var, const CiExpr *at);
+const int *ci_build_iteration(CiBuild *b, const CiStmts *body, const CiExpr *var, const CiExpr *at);
 /* Loops over `count` iterations in groups of `size`, with the body entered: `first` is the number of
  * the first iteration of a group, `done` that of all groups. And over those that are left. */
 typedef struct CiGroups {
@@ -29,8 +29,8 @@ typedef struct CiGroups {
 CiGroups ci_build_groups(CiBuild *b, const char *stem, const CiExpr *count, int64_t size);
 CiGroups ci_build_left(CiBuild *b, const char *stem, const CiExpr *count, const CiExpr *done);
 /* transpose.c: as many vectors as each has lanes; lane l of vector k becomes lane k of vector l. */
-#define CI_TURN_LANES 16
-void ci_build_turn(CiBuild *b, CiType type, int *values);
+#define CI_TRANSPOSE_LANES 16
+void ci_build_transpose(CiBuild *b, CiType type, int *values);
 /* for i<n parallel {…}  ->  for i<n parallel runs m { for j<m {…} }; the loop inside. */
 CiStmt *ci_build_run_together(CiBuild *b, CiStmt *points, CiRunMode run);
 

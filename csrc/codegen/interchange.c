@@ -141,7 +141,7 @@ each_piece(Interchange *x, CiStmts *body, bool (*act)(Interchange *x, CiStmts *p
 }
 
 static bool
-is_apart(Interchange *x, CiStmts *piece, void *arg)
+is_independent(Interchange *x, CiStmts *piece, void *arg)
 {
     (void)x;
     if (uses_before(piece, arg))
@@ -151,7 +151,7 @@ is_apart(Interchange *x, CiStmts *piece, void *arg)
 }
 
 static bool
-may_turn(Interchange *x)
+may_interchange(Interchange *x)
 {
     const CiStmt *loop = x->lanes;
     bool has_loop = false;
@@ -166,7 +166,7 @@ may_turn(Interchange *x)
             return false;
     }
     CiStmts body = loop->body;
-    return has_loop && each_piece(x, &body, is_apart,
+    return has_loop && each_piece(x, &body, is_independent,
                                   CI_NEW_ARRAY(x->b.ctx, bool, x->b.proc->nvalues + 1));
 }
 
@@ -175,7 +175,7 @@ may_turn(Interchange *x)
 /* Emits the piece for one lane: loads the registers from the arrays that hold them for all lanes,
  * and stores them back. */
 static void
-fill_lane(Interchange *x, const CiStmts *piece, const CiExpr *var, const CiExpr *const *trips,
+fill_lane(Interchange *x, const CiStmts *piece, const CiExpr *var, const CiExpr *const *iterations,
           int count)
 {
     CiBuild *b = &x->b;
@@ -190,7 +190,7 @@ fill_lane(Interchange *x, const CiStmts *piece, const CiExpr *var, const CiExpr 
                            ci_build_load(b, x->registers[k].all, lane, 1));
     }
     for (int k = 0; k < count; k++)
-        ci_build_trip(b, piece, var, trips[k]);
+        ci_build_iteration(b, piece, var, iterations[k]);
     for (int k = 0; k < x->nregisters; k++)
         if (ci_stmts_touch(piece, x->registers[k].memory).is_stored)
             ci_build_store(b, x->registers[k].all, lane,
@@ -198,17 +198,17 @@ fill_lane(Interchange *x, const CiStmts *piece, const CiExpr *var, const CiExpr 
 }
 
 static void
-add_lanes(Interchange *x, const CiStmts *piece, const CiExpr *var, const CiExpr *const *trips,
+add_lanes(Interchange *x, const CiStmts *piece, const CiExpr *var, const CiExpr *const *iterations,
           int count)
 {
     CiBuild *b = &x->b;
     CiStmts one = {0};
     CiStmts *outside = ci_build_enter(b, &one);
-    fill_lane(x, piece, var, trips, count);
+    fill_lane(x, piece, var, iterations, count);
     ci_build_enter(b, outside);
     CiStmt *loop = ci_build_for(b, "j", x->lanes->extents[0], CI_RUN_vector);
     ci_build_enter(b, &loop->body);
-    ci_build_trip(b, &one, x->lanes->vars[0], loop->vars[0]);
+    ci_build_iteration(b, &one, x->lanes->vars[0], loop->vars[0]);
     ci_build_leave(b, outside);
 }
 
@@ -217,11 +217,11 @@ add_rows(Interchange *x, const CiStmt *down)
 {
     CiBuild *b = &x->b;
     int count = (int)CI_CHOOSE(b, turned_jam);
-    const CiExpr **trips = CI_NEW_ARRAY(b->ctx, const CiExpr *, count);
+    const CiExpr **iterations = CI_NEW_ARRAY(b->ctx, const CiExpr *, count);
     CiGroups groups = ci_build_groups(b, "g", down->extents[0], count);
     for (int k = 0; k < count; k++)
-        trips[k] = ci_expr_add(b->sym, groups.first, ci_expr_const(b->sym, k));
-    add_lanes(x, &down->body, down->vars[0], trips, count);
+        iterations[k] = ci_expr_add(b->sym, groups.first, ci_expr_const(b->sym, k));
+    add_lanes(x, &down->body, down->vars[0], iterations, count);
     ci_build_leave(b, groups.outside);
     CiGroups left = ci_build_left(b, "q", down->extents[0], groups.done);
     add_lanes(x, &down->body, down->vars[0], &left.first, 1);
@@ -258,7 +258,7 @@ turn(void *arg, CiStmt *stmt)
 {
     Interchange *x = arg;
     x->lanes = stmt;
-    if (stmt->kind != CI_STMT_for || stmt->run != CI_RUN_vector || !may_turn(x)) {
+    if (stmt->kind != CI_STMT_for || stmt->run != CI_RUN_vector || !may_interchange(x)) {
         ci_build_rewrite(&x->b, &stmt->body, turn, x);
         ci_build_rewrite(&x->b, &stmt->other, turn, x);
         ci_build_move(&x->b, stmt);

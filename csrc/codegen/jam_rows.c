@@ -22,20 +22,20 @@ is_other(const CiStmt *stmt)
     return !is_value && !is_loop && !is_fold && !is_own && !is_plain && stmt->kind != CI_STMT_yield;
 }
 
-typedef struct Near {
+typedef struct Jam {
     const CiBuild *b;
     const CiStmts *block; /* where both loads stand */
     const CiExpr *row;
     const CiStmt *load;
     int values, rows; /* of the longest loop; that touch what others do */
     bool has_other;
-} Near;
+} Jam;
 
 /* Another load of that memory some whole rows away, or nearly. */
 static void
-look_for_near(void *arg, const CiStmt *stmt)
+look_for_shared(void *arg, const CiStmt *stmt)
 {
-    Near *n = arg;
+    Jam *n = arg;
     const CiExpr *coef, *rest;
     int64_t distance, row;
     if (stmt->kind != CI_STMT_let || stmt->at.memory != n->load->at.memory || stmt == n->load ||
@@ -43,9 +43,9 @@ look_for_near(void *arg, const CiStmt *stmt)
         !ci_expr_split_linear(n->b->sym, stmt->at.index, n->row, &coef, &rest) ||
         !ci_expr_is_const(coef, &row))
         return;
-    int64_t near = CI_CHOOSE(n->b, line_elements);
+    int64_t line = CI_CHOOSE(n->b, line_elements);
     for (int k = 1; k < CI_CHOOSE(n->b, jammed_rows); k++)
-        if (row > near && distance >= k * row - near && distance <= k * row + near)
+        if (row > line && distance >= k * row - line && distance <= k * row + line)
             n->rows++;
 }
 
@@ -58,7 +58,7 @@ is_walk(const CiStmt *stmt)
 static void
 look_at_value(void *arg, const CiStmt *stmt)
 {
-    Near *n = arg;
+    Jam *n = arg;
     int count = 0;
     for (const CiStmt *inside = stmt->body.first; is_walk(stmt) && inside; inside = inside->next)
         count++;
@@ -67,13 +67,13 @@ look_at_value(void *arg, const CiStmt *stmt)
     if (stmt->kind != CI_STMT_let || stmt->op != CI_OP_load || !stmt->at.memory->is_const)
         return;
     n->load = stmt;
-    ci_stmts_visit(n->block, look_for_near, n);
+    ci_stmts_visit(n->block, look_for_shared, n);
 }
 
 /* Loads of a fold inside a loop that are the same for every row: each row reads a table of as many
  * elements as both have points, whose own are far fewer. */
 static void
-look_for_tables(Near *n, const CiStmts *block, const CiStmt *loop)
+look_for_tables(Jam *n, const CiStmts *block, const CiStmt *loop)
 {
     for (const CiStmt *stmt = block->first; stmt; stmt = stmt->next) {
         bool is_inner = loop && stmt->kind == CI_STMT_fold;
@@ -89,9 +89,9 @@ look_for_tables(Near *n, const CiStmts *block, const CiStmt *loop)
 
 /* How many rows of a block share what they read; 1: none. */
 static int
-count_near_rows(CiBuild *b, const CiStmt *rows)
+count_jammed_rows(CiBuild *b, const CiStmt *rows)
 {
-    Near n = {.b = b, .block = &rows->body, .row = rows->vars[0]};
+    Jam n = {.b = b, .block = &rows->body, .row = rows->vars[0]};
     ci_stmts_visit(&rows->body, look_at_value, &n);
     look_for_tables(&n, &rows->body, NULL);
     int64_t most = CI_CHOOSE(b, jammed_values), rows_of_block = CI_CHOOSE(b, jammed_rows);
@@ -105,13 +105,13 @@ count_near_rows(CiBuild *b, const CiStmt *rows)
 }
 
 void
-ci_near_rows(CiBuild *b)
+ci_jam_rows(CiBuild *b)
 {
     CiStmt *rows = b->proc->body.first;
     if (!rows || rows->next || rows->kind != CI_STMT_for || rows->run != CI_RUN_parallel ||
         rows->nvars != 1 || !ci_stmts_have(&rows->body, ci_stmt_is_loop))
         return;
-    int count = count_near_rows(b, rows);
+    int count = count_jammed_rows(b, rows);
     if (count == 1)
         return;
     const CiExpr *few = ci_expr_const(b->sym, count), *first = rows->vars[0];

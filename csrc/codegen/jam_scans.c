@@ -65,7 +65,7 @@ jam(CiBuild *b, CiStmt *rows)
     ci_build_at(b, &body, &(CiAt){1, &first, &at, first, 1, NULL, few});
     ci_build_leave(b, groups.outside);
     CiGroups left = ci_build_left(b, "q", rows->runs, groups.done);
-    ci_build_trip(b, &body, first, ci_expr_add(sym, first, left.first));
+    ci_build_iteration(b, &body, first, ci_expr_add(sym, first, left.first));
     ci_build_leave(b, outside);
 }
 
@@ -89,10 +89,10 @@ peel(void *arg, CiStmt *stmt)
         CiStmt *some = ci_build_test(b, CI_STMT_if, CI_COMPARE_less, zero, extent);
         ci_build_enter(b, &some->body);
     }
-    ci_build_trip(b, &stmt->body, stmt->vars[0], zero);
+    ci_build_iteration(b, &stmt->body, stmt->vars[0], zero);
     CiStmt *others = ci_build_for(b, "j", ci_expr_sub(sym, extent, one), stmt->run);
     ci_build_enter(b, &others->body);
-    ci_build_trip(b, &stmt->body, stmt->vars[0], ci_expr_add(sym, others->vars[0], one));
+    ci_build_iteration(b, &stmt->body, stmt->vars[0], ci_expr_add(sym, others->vars[0], one));
     ci_build_leave(b, outside);
 }
 

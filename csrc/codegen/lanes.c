@@ -84,7 +84,7 @@ look(void *arg, const CiStmt *stmt)
 
 int
 ci_choose_lanes(const CiBuild *b, const CiStmts *body,
-                const CiExpr *lane_var, int64_t trips)
+                const CiExpr *lane_var, int64_t iterations)
 {
     Survey s = {.b = b, .lane_var = lane_var, .owned = ci_map_new(b->ctx)};
     s.has_loop = ci_stmts_have(body, ci_stmt_is_loop);
@@ -94,11 +94,11 @@ ci_choose_lanes(const CiBuild *b, const CiStmts *body,
     if (ci_why_not_lanes(b->ctx, b->proc, body, lane_var))
         return 1;
     if (!b->machine->vector_bytes)
-        return (int)(trips < most ? trips : most);
+        return (int)(iterations < most ? iterations : most);
     if (s.why && !s.has_math)
         return 0;
     int lanes = b->machine->vector_bytes / (s.widest ? s.widest : 8);
-    while (lanes > 1 && lanes / 2 >= trips)
+    while (lanes > 1 && lanes / 2 >= iterations)
         lanes /= 2;
     return lanes < 1 ? 1 : lanes;
 }

@@ -71,25 +71,25 @@ ci_cells_lift(const CiBuild *b, const CiStmts *body, const CiCell *cells, int nc
 CiRunner
 ci_running_find(const CiBuild *b)
 {
-    CiRunner r = {.b = *b, .parts = b->proc->head.parts};
+    CiRunner r = {.b = *b, .chunks = b->proc->head.chunks};
     for (CiStmt *stmt = b->proc->body.first; stmt && !r.loop; stmt = stmt->next)
         if (stmt->kind == CI_STMT_for)
             r.loop = stmt;
     CI_REQUIRE(b->ctx, r.loop);
     r.ncells = ci_cells_find(b->ctx, &r.loop->body, r.cells);
-    r.part = ci_expr_index(b->sym, ci_build_name(&r.b, "c"), r.parts);
+    r.chunk = ci_expr_index(b->sym, ci_build_name(&r.b, "c"), r.chunks);
     return r;
 }
 
 void
-ci_running_begin_part(CiRunner *r)
+ci_running_begin_chunk(CiRunner *r)
 {
     CiSym *sym = r->b.sym;
     r->b.to = &r->b.proc->body;
-    CiStmt *units = ci_build_loop(&r->b, r->part, r->parts, CI_RUN_parallel);
+    CiStmt *units = ci_build_loop(&r->b, r->chunk, r->chunks, CI_RUN_parallel);
     ci_build_enter(&r->b, &units->body);
-    const CiExpr *size = r->b.proc->head.part;
-    r->first = ci_expr_mul(sym, r->part, size);
+    const CiExpr *size = r->b.proc->head.chunk;
+    r->first = ci_expr_mul(sym, r->chunk, size);
     r->count = ci_build_named(
         &r->b, ci_expr_min(sym, size, ci_expr_sub(sym, r->loop->extents[0], r->first)));
 }
@@ -135,12 +135,12 @@ ci_running_move_front(CiRunner *r, CiStmts *whole)
 }
 
 void
-ci_running_walk(CiRunner *r)
+ci_running_pass(CiRunner *r)
 {
     CiStmt *loop = ci_build_for(&r->b, "j", r->count, CI_RUN_vector);
     CiStmts *outside = ci_build_enter(&r->b, &loop->body);
-    ci_build_trip(&r->b, &r->loop->body, r->loop->vars[0],
-                  ci_expr_add(r->b.sym, r->first, loop->vars[0]));
+    ci_build_iteration(&r->b, &r->loop->body, r->loop->vars[0],
+                       ci_expr_add(r->b.sym, r->first, loop->vars[0]));
     ci_build_leave(&r->b, outside);
 }
 
@@ -149,7 +149,7 @@ ci_running_end(CiRunner *r, CiStmts rest)
 {
     if (!rest.first)
         return;
-    CiStmt *last = ci_build_test(&r->b, CI_STMT_if, CI_COMPARE_equal, r->part,
-                                 ci_expr_sub(r->b.sym, r->parts, number(r, 1)));
+    CiStmt *last = ci_build_test(&r->b, CI_STMT_if, CI_COMPARE_equal, r->chunk,
+                                 ci_expr_sub(r->b.sym, r->chunks, number(r, 1)));
     last->body = rest;
 }

@@ -15,7 +15,7 @@
  * memory as before. */
 #include "codegen/grid.h"
 
-typedef struct Tally {
+typedef struct Histogram {
     CiBuild *b;
     const CiDomain *points;
     int threads;
@@ -23,19 +23,19 @@ typedef struct Tally {
     int nstores;
     CiMemory *memory, *own;
     int ntouched;  /* statements that name the memory */
-    int64_t room;  /* elements of a block's own */
+    int64_t capacity;  /* elements of a block's own */
     const CiExpr *first; /* point of the block */
     CiOp fold;
-} Tally;
+} Histogram;
 
 static const CiExpr *
-number(const Tally *y, int64_t value)
+number(const Histogram *y, int64_t value)
 {
     return ci_expr_const(y->b->sym, value);
 }
 
 static void
-find_store(Tally *y, CiStmts *block)
+find_store(Histogram *y, CiStmts *block)
 {
     for (CiStmt *stmt = block->first; stmt; stmt = stmt->next) {
         if (stmt->is_atomic && stmt->op != CI_OP_none) {
@@ -50,7 +50,7 @@ find_store(Tally *y, CiStmts *block)
 static void
 count_touched(void *arg, const CiStmt *stmt)
 {
-    Tally *y = arg;
+    Histogram *y = arg;
     y->ntouched += stmt->at.memory == y->memory || stmt->cell == y->memory;
 }
 
@@ -64,7 +64,7 @@ fold_of(const CiStmt *store)
 }
 
 static int64_t
-rounds_of(const Tally *y)
+rounds_of(const Histogram *y)
 {
     const CiExpr *size = y->memory->size;
     int64_t elements = size->kind == CI_EXPR_const ? size->value : CI_CHOOSE(y->b, histogram_size),
@@ -74,7 +74,7 @@ rounds_of(const Tally *y)
 }
 
 static bool
-is_worth_it(Tally *y, CiDomain *points)
+is_worth_it(Histogram *y, CiDomain *points)
 {
     find_store(y, &points->body);
     if (y->nstores != 1 || ci_domain_has_scratch(points))
@@ -83,16 +83,16 @@ is_worth_it(Tally *y, CiDomain *points)
     y->fold = fold_of(y->store);
     ci_stmts_visit(&points->body, count_touched, y);
     const CiExpr *size = y->memory->size;
-    y->room = CI_CHOOSE(y->b, histogram_bytes) / ci_dtype_size(y->memory->dtype);
-    if (y->ntouched != 1 || y->fold == CI_OP_none || y->memory->first || size->low > y->room)
+    y->capacity = CI_CHOOSE(y->b, histogram_bytes) / ci_dtype_size(y->memory->dtype);
+    if (y->ntouched != 1 || y->fold == CI_OP_none || y->memory->first || size->low > y->capacity)
         return false;
-    y->room = size->high < y->room ? size->high : y->room;
+    y->capacity = size->high < y->capacity ? size->high : y->capacity;
     return ci_domain_count(y->b->sym, points, 1)->high >= CI_CHOOSE(y->b, histogram_blocks) * y->threads * rounds_of(y);
 }
 
 /* Of `count` things in rounds this thread's next, where there is one. */
 static const CiExpr *
-enter_rounds(Tally *y, const CiExpr *first, int64_t rounds, const CiExpr *count)
+enter_rounds(Histogram *y, const CiExpr *first, int64_t rounds, const CiExpr *count)
 {
     CiSym *sym = y->b->sym;
     CiStmt *loop = ci_build_for(y->b, "r", number(y, rounds), CI_RUN_serial);
@@ -105,14 +105,14 @@ enter_rounds(Tally *y, const CiExpr *first, int64_t rounds, const CiExpr *count)
 }
 
 static const CiExpr *
-enter_elements(Tally *y)
+enter_elements(Histogram *y)
 {
     const CiExpr *thread = ci_domain_enter_threads(y->b, y->threads);
-    return enter_rounds(y, thread, (y->room + y->threads - 1) / y->threads, y->memory->size);
+    return enter_rounds(y, thread, (y->capacity + y->threads - 1) / y->threads, y->memory->size);
 }
 
 static void
-begin(Tally *y)
+begin(Histogram *y)
 {
     CiStmts *outside = y->b->to;
     CiDtype dtype = y->memory->dtype;
@@ -123,7 +123,7 @@ begin(Tally *y)
 }
 
 static void
-add_points(Tally *y, CiMemory *into)
+add_points(Histogram *y, CiMemory *into)
 {
     CiSym *sym = y->b->sym;
     CiStmts *outside = y->b->to;
@@ -140,7 +140,7 @@ add_points(Tally *y, CiMemory *into)
 }
 
 static void
-end(Tally *y)
+end(Histogram *y)
 {
     CiStmts *outside = y->b->to;
     const CiExpr *element = enter_elements(y);
@@ -151,17 +151,17 @@ end(Tally *y)
 }
 
 static void
-add_block(Tally *y)
+add_block(Histogram *y)
 {
     CiMemory *memory = y->memory;
     CiStmts *block = y->b->to;
     y->own = ci_build_alloc(y->b, ci_build_name(y->b, "tally"), memory->dtype, 1, CI_SPACE_shared,
-                            number(y, y->room));
+                            number(y, y->capacity));
     y->own->offset = number(y, 0);
     CiStmt *choice = NULL;
-    if (memory->size->high > y->room) {
+    if (memory->size->high > y->capacity) {
         choice = ci_build_test(y->b, CI_STMT_if, CI_COMPARE_less_equal, memory->size,
-                               number(y, y->room));
+                               number(y, y->capacity));
         ci_build_enter(y->b, &choice->body);
     }
     begin(y);
@@ -177,7 +177,7 @@ add_block(Tally *y)
 bool
 ci_share_histogram(CiBuild *b, CiDomain *points)
 {
-    Tally tally = {.b = b, .points = points, .threads = b->machine->threads}, *y = &tally;
+    Histogram histogram = {.b = b, .points = points, .threads = b->machine->threads}, *y = &histogram;
     if (!is_worth_it(y, points))
         return false;
     const CiExpr *count = ci_domain_count(b->sym, points, 1),

@@ -10,7 +10,7 @@
 typedef struct LoopCarriedOperand {
     CiBuild b;
     CiMap *carried; /* registers from outside of the loop that it stores */
-    bool *is_late;  /* per value */
+    bool *is_carried;  /* per value */
     int *uses;
     const CiStmt **defined;
 } LoopCarriedOperand;
@@ -37,10 +37,10 @@ static void
 note_value(LoopCarriedOperand *l, const CiStmt *let)
 {
     l->defined[let->value] = let;
-    l->is_late[let->value] =
+    l->is_carried[let->value] =
         let->op == CI_OP_load && ci_map_find(l->carried, CI_KEY(let->at.memory));
     for (int a = 0; a < let->nargs; a++)
-        l->is_late[let->value] |= l->is_late[let->args[a]];
+        l->is_carried[let->value] |= l->is_carried[let->args[a]];
 }
 
 /* ---- chains ---- */
@@ -55,16 +55,16 @@ is_choice(const CiStmt *let)
 /* op(op(late, early), other) becomes op(late, op(early, other)); the first choice is not used then.
  */
 static void
-turn_chain(LoopCarriedOperand *l, CiStmt *let)
+reassociate_chain(LoopCarriedOperand *l, CiStmt *let)
 {
     for (int side = 0; side < 2; side++) {
         const CiStmt *chain = l->defined[let->args[side]];
         int other = let->args[!side];
-        if (!is_choice(chain) || chain->op != let->op || l->is_late[other] ||
+        if (!is_choice(chain) || chain->op != let->op || l->is_carried[other] ||
             l->uses[chain->value] != 1)
             continue;
-        int late = l->is_late[chain->args[0]] ? 0 : 1;
-        if (!l->is_late[chain->args[late]] || l->is_late[chain->args[!late]])
+        int late = l->is_carried[chain->args[0]] ? 0 : 1;
+        if (!l->is_carried[chain->args[late]] || l->is_carried[chain->args[!late]])
             continue;
         const int early[] = {chain->args[!late], other};
         int made = ci_build_let(&l->b, let->type, let->op, 2, early);
@@ -80,7 +80,7 @@ turn(void *arg, CiStmt *stmt)
     LoopCarriedOperand *l = arg;
     l->b.loc = stmt->loc;
     if (stmt->kind == CI_STMT_let && is_choice(stmt))
-        turn_chain(l, stmt);
+        reassociate_chain(l, stmt);
     ci_build_move(&l->b, stmt);
     if (stmt->kind == CI_STMT_let)
         note_value(l, stmt);
@@ -88,11 +88,11 @@ turn(void *arg, CiStmt *stmt)
 
 /* Chains in loops that hold no other. */
 static void
-turn_loops(LoopCarriedOperand *l, CiStmts *block)
+reassociate_loops(LoopCarriedOperand *l, CiStmts *block)
 {
     for (CiStmt *stmt = block->first; stmt; stmt = stmt->next) {
-        turn_loops(l, &stmt->body);
-        turn_loops(l, &stmt->other);
+        reassociate_loops(l, &stmt->body);
+        reassociate_loops(l, &stmt->other);
         if (!ci_stmt_is_loop(stmt))
             continue;
         l->carried = ci_map_new(l->b.ctx);
@@ -103,15 +103,15 @@ turn_loops(LoopCarriedOperand *l, CiStmts *block)
 }
 
 void
-ci_late(CiBuild *b)
+ci_reassociate(CiBuild *b)
 {
     CiProc *proc = b->proc;
     enum { GROWTH = 2 }; /* a choice makes another */
     size_t count = (size_t)proc->nvalues * GROWTH + 1;
     LoopCarriedOperand l = {.b = *b,
-                   .is_late = CI_NEW_ARRAY(b->ctx, bool, count),
+                   .is_carried = CI_NEW_ARRAY(b->ctx, bool, count),
                    .uses = CI_NEW_ARRAY(b->ctx, int, count),
                    .defined = CI_NEW_ARRAY(b->ctx, const CiStmt *, count)};
     ci_stmts_count_uses(&proc->body, l.uses);
-    turn_loops(&l, &proc->body);
+    reassociate_loops(&l, &proc->body);
 }

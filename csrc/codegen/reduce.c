@@ -64,10 +64,10 @@ finish_serial(CiReducer *r, CiOp fold, int at, int count)
 /* Loads the first element and combines the others with it in order, so that no identity is
  * needed. */
 static void
-add_in_turn(CiReducer *r)
+add_in_order(CiReducer *r)
 {
     const CiExpr *zero = ci_reduce_number(r, 0), *one = ci_reduce_number(r, 1);
-    const int *lifted = ci_build_trip(&r->b, &r->body, r->var, zero);
+    const int *lifted = ci_build_iteration(&r->b, &r->body, r->var, zero);
     ci_reduce_store(r, r->fold->into, r->fold->ninto, zero, lifted, NULL);
     CiStmt *loop = ci_build_for(&r->b, "r", ci_expr_sub(r->b.sym, r->extent, one),
                                 is_written_out(r) ? CI_RUN_unroll : CI_RUN_serial);
@@ -81,13 +81,13 @@ static void
 reduce_serial(CiReducer *r)
 {
     if (r->extent->low > 0) {
-        add_in_turn(r);
+        add_in_order(r);
         return;
     }
     CiStmt *choice =
         ci_build_test(&r->b, CI_STMT_if, CI_COMPARE_less, ci_reduce_number(r, 0), r->extent);
     CiStmts *outside = ci_build_enter(&r->b, &choice->body);
-    add_in_turn(r);
+    add_in_order(r);
     ci_build_enter(&r->b, &choice->other);
     ci_reduce_each(r, true, true, ci_reduce_start);
     ci_build_leave(&r->b, outside);
@@ -103,10 +103,10 @@ chains_of_block(CiReducer *r, const CiExpr *first, const CiExpr *count)
         ci_reduce_fill_strips(r, first, count);
         first = ci_reduce_number(r, 0);
     }
-    r->walk = ci_reduce_has_walks(r);
+    r->walk = ci_reduce_has_passes(r);
     ci_reduce_chains(r, first, count);
     if (r->walk) {
-        ci_reduce_each(r, true, false, ci_reduce_turn);
+        ci_reduce_each(r, true, false, ci_reduce_transpose);
         r->walk = 2;
         ci_reduce_chains(r, first, count);
     }
@@ -273,7 +273,7 @@ reduce_fused(CiReducer *r)
     ci_build_store(&r->b, acc, zero, ci_build_const(&r->b, type, (CiConst){0}));
     CiStmt *loop = ci_build_for(&r->b, "r", r->extent, CI_RUN_serial);
     CiStmts *outside = ci_build_enter(&r->b, &loop->body);
-    int product = ci_build_trip(&r->b, &r->body, r->var, loop->vars[0])[0];
+    int product = ci_build_iteration(&r->b, &r->body, r->var, loop->vars[0])[0];
     const CiStmt *times = find_let(&loop->body, product);
     CI_REQUIRE(r->b.ctx, times && times->op == CI_OP_multiply);
     const int args[] = {times->args[0], times->args[1], ci_build_load(&r->b, acc, zero, 1)};
@@ -312,7 +312,7 @@ reduce_sums(CiReducer *r)
     ci_counter_open(r);
     CiStmt *loop = ci_build_for(&r->b, "b", r->extent, CI_RUN_serial);
     CiStmts *inside = ci_build_enter(&r->b, &loop->body);
-    r->lifted = ci_build_trip(&r->b, &r->body, r->var, loop->vars[0]);
+    r->lifted = ci_build_iteration(&r->b, &r->body, r->var, loop->vars[0]);
     ci_reduce_each(r, true, false, store_sums);
     ci_reduce_each(r, false, true, combine_free);
     CiStmt *whole =

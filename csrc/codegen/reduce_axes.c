@@ -45,9 +45,9 @@ ci_reduce_alloc_strips(CiReducer *r, int64_t size)
                                       CI_SPACE_stack, ci_expr_const(r->b.sym, size));
 }
 
-/* Copies `count` points of one row, from number `from` on, into the strips from `place` on. */
+/* Copies `count` points of one row, from number `from` on, into the strips from `position` on. */
 static void
-fill_line(CiReducer *r, const CiExpr **to, const CiExpr *place, const CiExpr *count)
+fill_line(CiReducer *r, const CiExpr **to, const CiExpr *position, const CiExpr *count)
 {
     const CiStmt *fold = r->fold;
     CiSym *sym = r->b.sym;
@@ -57,9 +57,9 @@ fill_line(CiReducer *r, const CiExpr **to, const CiExpr *place, const CiExpr *co
     to[last] = ci_expr_add(sym, to[last], loop->vars[0]);
     CiAt at = {fold->nvars, fold->vars, to, NULL, 1, NULL, 1};
     const int *lifted = ci_build_at(&r->b, &fold->body, &at);
-    place = ci_expr_add(sym, place, loop->vars[0]);
+    position = ci_expr_add(sym, position, loop->vars[0]);
     for (int k = 0; k < fold->ninto; k++)
-        ci_build_store(&r->b, r->strips[k], place, lifted[k]);
+        ci_build_store(&r->b, r->strips[k], position, lifted[k]);
     ci_build_leave(&r->b, outside);
 }
 

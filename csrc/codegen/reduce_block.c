@@ -180,7 +180,7 @@ lift(CiReducer *r, const CiExpr *first, const CiExpr *live)
 
 /* The next elements for all accumulators. */
 static void
-add_trip(CiReducer *r, const CiExpr *first)
+add_one_iteration(CiReducer *r, const CiExpr *first)
 {
     if (r->wide > r->width)
         add_values(r, lift(r, first, NULL), r->wide);
@@ -250,7 +250,7 @@ add_one_by_one(CiReducer *r, const CiExpr *first, const CiExpr *left, const CiEx
     ci_build_enter(&r->b, &loop->body);
     const CiExpr *at = ci_expr_add(sym, gone, loop->vars[0]);
     add_element(r, rest ? read_rest(r, rest, at)
-                        : ci_build_trip(&r->b, &r->body, r->var, ci_expr_add(sym, first, at)));
+                        : ci_build_iteration(&r->b, &r->body, r->var, ci_expr_add(sym, first, at)));
     ci_build_leave(&r->b, outside);
 }
 
@@ -264,16 +264,16 @@ add_block(CiReducer *r, const CiExpr *first, const CiExpr *count)
     CiSym *sym = r->b.sym;
     const CiExpr *span = ci_reduce_number(r, r->wide > r->width ? r->wide : r->width),
                  *width = ci_reduce_number(r, r->width), *zero = ci_reduce_number(r, 0);
-    const CiExpr *trips = ci_expr_floordiv(sym, count, span);
-    const CiExpr *done = ci_expr_mul(sym, trips, span);
+    const CiExpr *iterations = ci_expr_floordiv(sym, count, span);
+    const CiExpr *done = ci_expr_mul(sym, iterations, span);
     const CiExpr *behind = ci_expr_add(sym, first, done), *left = ci_expr_sub(sym, count, done),
                  *gone = zero;
     CiMemory **rest = NULL;
     ci_reduce_each(r, true, false, ci_reduce_reset);
-    if (trips->high > 0) {
-        CiStmt *loop = ci_build_for(&r->b, "c", trips, CI_RUN_serial);
+    if (iterations->high > 0) {
+        CiStmt *loop = ci_build_for(&r->b, "c", iterations, CI_RUN_serial);
         CiStmts *around = ci_build_enter(&r->b, &loop->body);
-        add_trip(r, ci_expr_add(sym, first, ci_expr_mul(sym, loop->vars[0], span)));
+        add_one_iteration(r, ci_expr_add(sym, first, ci_expr_mul(sym, loop->vars[0], span)));
         ci_build_leave(&r->b, around);
     }
     if (left->high > 0 && lifts_rest(r))

@@ -25,7 +25,7 @@ typedef struct Narrow {
     int bytes;              /* of a lane */
     int64_t steps;          /* of a part at most, by its sums */
     const CiExpr *vector;   /* the number of a vector in its part, as the body names it */
-    const CiExpr **place_at; /* of a position: the expression in the fold's variable; else NULL */
+    const CiExpr **position_at; /* of a position: the expression in the fold's variable; else NULL */
 } Narrow;
 
 /* ---- dtypes ---- */
@@ -50,9 +50,9 @@ static int64_t
 steps_of(CiDtype operand, int bytes)
 {
     CiInterval range = ci_interval_of_type(operand),
-               room = ci_interval_of_type(integer_of(range.low < 0, bytes));
-    int64_t up = room.high / range.high;
-    return range.low < 0 && room.low / range.low < up ? room.low / range.low : up;
+               capacity = ci_interval_of_type(integer_of(range.low < 0, bytes));
+    int64_t up = capacity.high / range.high;
+    return range.low < 0 && capacity.low / range.low < up ? capacity.low / range.low : up;
 }
 
 static bool
@@ -63,7 +63,7 @@ is_integer_sum(CiOp fold, CiDtype dtype)
 }
 
 static bool
-is_place(CiOp fold)
+is_arg_position(CiOp fold)
 {
     return ci_op_kind(fold) == CI_OPKIND_argreduce;
 }
@@ -164,7 +164,7 @@ narrow_sum(Narrow *n, int at, int operand)
 
 /* And of a position, beside its value: the number of the vector. */
 static int
-narrow_place(Narrow *n, int at, int operand)
+narrow_position(Narrow *n, int at, int operand)
 {
     CiBuild *b = &n->r->b;
     const CiStmt *let = find_let(&n->body, operand);
@@ -172,7 +172,7 @@ narrow_place(Narrow *n, int at, int operand)
     CI_REQUIRE(b->ctx, let && (let->op == CI_OP_index || let->op == CI_OP_iota));
     CI_REQUIRE(b->ctx, ci_expr_split_linear(b->sym, let->expr, n->r->var, &coef, &rest));
     CiDtype dtype = integer_of(false, n->bytes);
-    n->place_at[at] = let->expr;
+    n->position_at[at] = let->expr;
     n->fold.into[at] = narrow_memory(n, at, dtype);
     return cast_to(b, ci_build_index(b, n->vector), dtype);
 }
@@ -197,7 +197,7 @@ build_body(Narrow *n, int bytes)
             n->fold.into[at] = n->whole->into[at];
             yielded[at] = is_integer_sum(fold, n->whole->into[at]->dtype)
                               ? narrow_sum(n, at, lifted[at])
-                          : w == 1 && is_place(fold) ? narrow_place(n, at, lifted[at])
+                          : w == 1 && is_arg_position(fold) ? narrow_position(n, at, lifted[at])
                                                      : lifted[at];
         }
     }
@@ -236,11 +236,11 @@ choose_bytes(Narrow *n)
 
 /* True if a position is no number of an element: one that a part has found, and left in memory. */
 static bool
-has_found_places(const Narrow *n)
+has_found_positions(const Narrow *n)
 {
     const CiStmts *body = &n->r->body;
     for (int k = 0, at = 0; k < n->whole->nops; at += ci_fold_width(n->whole->ops[k++])) {
-        const CiStmt *let = is_place(n->whole->ops[k]) ? find_let(body, body->last->args[at + 1]) : NULL;
+        const CiStmt *let = is_arg_position(n->whole->ops[k]) ? find_let(body, body->last->args[at + 1]) : NULL;
         if (let && let->op != CI_OP_index && let->op != CI_OP_iota)
             return true;
     }
@@ -254,7 +254,7 @@ is_worth_it(Narrow *n, int64_t extent)
     CiReducer *r = n->r;
     const CiStmt *yield = r->body.last;
     CI_REQUIRE(r->b.ctx, yield && yield->kind == CI_STMT_yield);
-    if (has_found_places(n))
+    if (has_found_positions(n))
         return false;
     build_body(n, 1);
     build_body(n, choose_bytes(n));
@@ -331,7 +331,7 @@ static int
 position(Narrow *n, int at, const CiExpr *first, int vector, int lane)
 {
     CiReducer *r = n->r;
-    const CiExpr *coef, *rest, *place = n->place_at[at];
+    const CiExpr *coef, *rest, *place = n->position_at[at];
     ci_expr_split_linear(r->b.sym, place, r->var, &coef, &rest);
     int begin = ci_build_index(&r->b, ci_expr_substitute(r->b.sym, place, 1, &r->var, &first)),
         step = ci_build_index(&r->b, coef);
@@ -345,7 +345,7 @@ position(Narrow *n, int at, const CiExpr *first, int vector, int lane)
 
 /* The extreme of all lanes; of the lanes that have it the least vector; of those the first lane. */
 static void
-close_place(Narrow *n, CiOp fold, int at, const CiExpr *first, int *values)
+close_position(Narrow *n, CiOp fold, int at, const CiExpr *first, int *values)
 {
     CiReducer *r = n->r;
     const CiExpr *zero = ci_reduce_number(r, 0);
@@ -375,8 +375,8 @@ close_part(Narrow *n, const CiExpr *first)
     for (int k = 0, at = 0; k < n->whole->nops; at += ci_fold_width(n->whole->ops[k++])) {
         CiOp fold = n->whole->ops[k];
         int found[CI_MAX_ACCUMULATORS], values[CI_MAX_ACCUMULATORS], count = ci_fold_width(fold);
-        if (is_place(fold))
-            close_place(n, fold, at, first, found);
+        if (is_arg_position(fold))
+            close_position(n, fold, at, first, found);
         else if (n->fold.into[at] != n->whole->into[at])
             close_sum(n, fold, at, found);
         else
@@ -395,7 +395,7 @@ part_length(const Narrow *n)
     int rows = n->r->width / n->r->lanes;
     int64_t steps = n->steps, vectors = n->bytes < 4 ? ((int64_t)1 << (8 * n->bytes)) - 1 : INT32_MAX;
     for (int k = 0; k < n->whole->nops; k++)
-        if (is_place(n->whole->ops[k]) && vectors / rows < steps)
+        if (is_arg_position(n->whole->ops[k]) && vectors / rows < steps)
             steps = vectors / rows;
     return steps * n->r->width;
 }
@@ -403,7 +403,7 @@ part_length(const Narrow *n)
 static void
 add_part(Narrow *n, const CiExpr *first, const CiExpr *count)
 {
-    n->r->part = first;
+    n->r->chunk = first;
     ci_reduce_each(n->r, true, true, ci_reduce_reset);
     ci_reduce_chains(n->r, first, count);
     close_part(n, first);
@@ -420,9 +420,9 @@ add_parts(Narrow *n)
         add_part(n, ci_reduce_number(r, 0), r->extent);
         return;
     }
-    CiStmt *parts = ci_build_for(&r->b, "p", ci_expr_ceildiv(sym, r->extent, length), CI_RUN_serial);
-    ci_build_enter(&r->b, &parts->body);
-    const CiExpr *first = ci_expr_mul(sym, parts->vars[0], length),
+    CiStmt *chunks = ci_build_for(&r->b, "p", ci_expr_ceildiv(sym, r->extent, length), CI_RUN_serial);
+    ci_build_enter(&r->b, &chunks->body);
+    const CiExpr *first = ci_expr_mul(sym, chunks->vars[0], length),
                  *left = ci_expr_sub(sym, r->extent, first);
     add_part(n, first, ci_build_named(&r->b, ci_expr_min(sym, length, left)));
     ci_build_leave(&r->b, outside);
@@ -436,7 +436,7 @@ ci_reduce_narrow(CiReducer *r)
     if (!r->b.machine->vector_bytes || r->is_in_lanes)
         return false;
     n.vector = ci_expr_index(r->b.sym, ci_build_name(&r->b, "v"), ci_reduce_number(r, INT32_MAX));
-    n.place_at = CI_NEW_ARRAY(r->b.ctx, const CiExpr *, whole->ninto + 1);
+    n.position_at = CI_NEW_ARRAY(r->b.ctx, const CiExpr *, whole->ninto + 1);
     if (!is_worth_it(&n, r->extent->high))
         return false;
     ci_reduce_each(r, true, true, ci_reduce_start);

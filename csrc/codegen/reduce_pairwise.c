@@ -89,7 +89,7 @@ leave_pending(CiReducer *r, CiOp fold, int at, int count)
     int values[CI_MAX_ACCUMULATORS];
     (void)fold;
     ci_reduce_load(r, values, r->sums + at, count, ci_reduce_number(r, 0), 1);
-    ci_reduce_store(r, r->pending + at, count, r->place, values, NULL);
+    ci_reduce_store(r, r->pending + at, count, r->position, values, NULL);
 }
 
 /* ---- trees of known size ---- */
@@ -128,7 +128,7 @@ write_out(CiReducer *r, const CiExpr *first, const CiExpr *count, int level)
         return;
     }
     write_out(r, first, half, level + 1);
-    r->place = ci_reduce_number(r, level);
+    r->position = ci_reduce_number(r, level);
     ci_reduce_each(r, true, false, leave_pending);
     write_out(r, ci_expr_add(r->b.sym, first, half), ci_expr_sub(r->b.sym, count, half), level + 1);
     ci_counter_merge(r, ci_reduce_number(r, level));
@@ -155,12 +155,12 @@ static void
 join_leaves(CiReducer *r, CiOp fold, int at, int count)
 {
     int early[CI_MAX_ACCUMULATORS], late[CI_MAX_ACCUMULATORS];
-    const CiExpr *left = ci_reduce_scaled(r, r->place, 2);
+    const CiExpr *left = ci_reduce_scaled(r, r->position, 2);
     ci_reduce_load(r, early, r->pending + at, count, left, 1);
     ci_reduce_load(r, late, r->pending + at, count,
                    ci_expr_add(r->b.sym, left, ci_reduce_number(r, 1)), 1);
     ci_reduction_of(fold)->combine(&r->b, fold, 1, early, late);
-    ci_reduce_store(r, r->pending + at, count, r->place, early, NULL);
+    ci_reduce_store(r, r->pending + at, count, r->position, early, NULL);
 }
 
 static void
@@ -178,7 +178,7 @@ at_places(CiReducer *r, int64_t count, void (*act)(CiReducer *r, CiOp fold, int 
 {
     CiStmt *loop = ci_build_for(&r->b, "t", ci_reduce_number(r, count), CI_RUN_serial);
     CiStmts *outside = ci_build_enter(&r->b, &loop->body);
-    r->place = loop->vars[0];
+    r->position = loop->vars[0];
     ci_reduce_each(r, true, false, act);
     ci_build_leave(&r->b, outside);
 }
@@ -193,7 +193,7 @@ add_even_tree(CiReducer *r, const CiExpr *first, int64_t leaf, int64_t leaves)
     CiStmts *outside = ci_build_enter(&r->b, &loop->body);
     ci_block_add(r, ci_expr_add(r->b.sym, first, ci_reduce_scaled(r, loop->vars[0], leaf)),
                  ci_reduce_number(r, leaf));
-    r->place = loop->vars[0];
+    r->position = loop->vars[0];
     ci_reduce_each(r, true, false, leave_pending);
     ci_build_leave(&r->b, outside);
     while ((leaves /= 2) > 0)
@@ -236,10 +236,10 @@ add_tree(CiReducer *r, const CiExpr *first, const CiExpr *count)
     ci_block_add(r, ci_expr_add(sym, first, at), here);
     write(r, walk.at, ci_expr_add(sym, at, here));
     ascend(r, &walk);
-    r->place = level_above(r, &walk);
+    r->position = level_above(r, &walk);
     ci_reduce_each(r, true, false, leave_pending);
-    ci_build_store(&r->b, walk.size, zero, ci_build_load(&r->b, walk.right, r->place, 1));
-    ci_build_store(&r->b, walk.right, r->place, ci_build_index(&r->b, zero));
+    ci_build_store(&r->b, walk.size, zero, ci_build_load(&r->b, walk.right, r->position, 1));
+    ci_build_store(&r->b, walk.right, r->position, ci_build_index(&r->b, zero));
     ci_build_leave(&r->b, outside);
 }
 
@@ -304,7 +304,7 @@ add_each(CiReducer *r, const CiExpr *first, const CiExpr *count)
 
 /* Blocks of one element. */
 static void
-add_in_turn(CiReducer *r)
+add_in_order(CiReducer *r)
 {
     CiStmts *outside = r->b.to;
     if (ci_reduce_calls_ufunc(r)) {
@@ -399,14 +399,14 @@ add_blocks(CiReducer *r)
 
 /* Both orders, where a size says which one it is. */
 static void
-add_alone_or_in_turn(CiReducer *r)
+add_alone_or_in_order(CiReducer *r)
 {
     const CiStmt *fold = r->fold;
     CiStmt alone = *fold;
     CiStmt *choice = ci_build_test(&r->b, CI_STMT_if, CI_COMPARE_equal, fold->order.alone,
                                    ci_reduce_number(r, 1));
     CiStmts *outside = ci_build_enter(&r->b, &choice->other);
-    add_in_turn(r);
+    add_in_order(r);
     ci_build_enter(&r->b, &choice->body);
     alone.order = (CiFoldOrder){.kind = CI_FOLD_pairwise, .ninner = fold->order.nalone};
     r->fold = &alone;
@@ -420,9 +420,9 @@ ci_reduce_pairwise(CiReducer *r)
 {
     ci_reduce_each(r, true, true, ci_reduce_start);
     if (r->fold->order.alone)
-        add_alone_or_in_turn(r);
+        add_alone_or_in_order(r);
     else if (r->fold->order.ninner)
         add_blocks(r);
     else
-        add_in_turn(r);
+        add_in_order(r);
 }

@@ -7,7 +7,7 @@
 #include "codegen/reduction.h"
 
 bool
-ci_near_helps(const CiStmt *fold)
+ci_registers_help(const CiStmt *fold)
 {
     for (int k = 0; k < fold->nops; k++)
         if (ci_reduction_of(fold->ops[k])->again)
@@ -28,20 +28,20 @@ ci_stmts_gather(const CiStmts *stmts)
 }
 
 static bool
-is_near(const CiReducer *r, CiOp fold)
+is_in_registers(const CiReducer *r, CiOp fold)
 {
-    return r->is_near && ci_reduction_of(fold)->again;
+    return r->is_in_registers && ci_reduction_of(fold)->again;
 }
 
 /* Number of lanes of the accumulators: 1 for a reduction that takes all lanes at once. */
 int
 ci_register_lanes(const CiReducer *r, CiOp fold, int lanes)
 {
-    return is_near(r, fold) ? 1 : lanes;
+    return is_in_registers(r, fold) ? 1 : lanes;
 }
 
 void
-ci_near_alloc_accumulators(CiReducer *r, int lanes)
+ci_registers_alloc_accumulators(CiReducer *r, int lanes)
 {
     r->acc = CI_NEW_ARRAY(r->b.ctx, CiMemory *, r->fold->ninto + 1);
     for (int k = 0, at = 0; k < r->fold->nops; k++)
@@ -64,15 +64,15 @@ cut(CiReducer *r, int lanes, int *value)
 
 /* The first walk. */
 static void
-begin(CiReducer *r, CiOp fold, int at, const CiRegisterRow *near, int *all)
+begin(CiReducer *r, CiOp fold, int at, const CiRegisterRow *registers, int *all)
 {
     const CiReduction *reduction = ci_reduction_of(fold);
     int high[CI_MAX_ACCUMULATORS];
     for (int k = 0; k < reduction->count; k++)
-        all[k] = ci_reduce_identity(r, fold, k, r->fold->into[at + k], near->lanes);
-    for (int k = 0; k < near->count; k++)
-        reduction->begin(&r->b, near->lanes, all, near->lifted[k] + at);
-    for (int lanes = near->lanes; lanes > 1; lanes /= 2) {
+        all[k] = ci_reduce_identity(r, fold, k, r->fold->into[at + k], registers->lanes);
+    for (int k = 0; k < registers->count; k++)
+        reduction->begin(&r->b, registers->lanes, all, registers->lifted[k] + at);
+    for (int lanes = registers->lanes; lanes > 1; lanes /= 2) {
         for (int k = 0; k < reduction->count; k++)
             high[k] = cut(r, lanes, &all[k]);
         reduction->begin(&r->b, lanes / 2, all, high);
@@ -83,18 +83,18 @@ begin(CiReducer *r, CiOp fold, int at, const CiRegisterRow *near, int *all)
 
 /* The second, which adds to the last accumulator alone. */
 static void
-again(CiReducer *r, CiOp fold, int at, const CiRegisterRow *near, int *all)
+again(CiReducer *r, CiOp fold, int at, const CiRegisterRow *registers, int *all)
 {
     const CiReduction *reduction = ci_reduction_of(fold);
     int wide[CI_MAX_ACCUMULATORS], last = reduction->count - 1;
     for (int k = 0; k < last; k++) {
-        CiType type = ci_type_of(r->b.proc->types[all[k]].dtype, near->lanes);
-        wide[k] = near->lanes > 1 ? ci_build_let(&r->b, type, CI_OP_splat, 1, &all[k]) : all[k];
+        CiType type = ci_type_of(r->b.proc->types[all[k]].dtype, registers->lanes);
+        wide[k] = registers->lanes > 1 ? ci_build_let(&r->b, type, CI_OP_splat, 1, &all[k]) : all[k];
     }
-    wide[last] = ci_reduce_identity(r, fold, last, r->fold->into[at + last], near->lanes);
-    for (int k = 0; k < near->count; k++)
-        reduction->again(&r->b, near->lanes, wide, near->lifted[k] + at);
-    for (int lanes = near->lanes; lanes > 1; lanes /= 2) {
+    wide[last] = ci_reduce_identity(r, fold, last, r->fold->into[at + last], registers->lanes);
+    for (int k = 0; k < registers->count; k++)
+        reduction->again(&r->b, registers->lanes, wide, registers->lifted[k] + at);
+    for (int lanes = registers->lanes; lanes > 1; lanes /= 2) {
         int high = cut(r, lanes, &wide[last]), both[] = {wide[last], high};
         wide[last] = ci_build_let(&r->b, r->b.proc->types[high], CI_OP_add, 2, both);
     }
@@ -102,22 +102,22 @@ again(CiReducer *r, CiOp fold, int at, const CiRegisterRow *near, int *all)
 }
 
 void
-ci_reduce_registers(CiReducer *r, const CiRegisterRow *near, const CiExpr *row)
+ci_reduce_registers(CiReducer *r, const CiRegisterRow *registers, const CiExpr *row)
 {
     for (int k = 0, at = 0; k < r->fold->nops; at += ci_fold_width(r->fold->ops[k++])) {
         CiOp fold = r->fold->ops[k];
         const CiReduction *reduction = ci_reduction_of(fold);
         int values[CI_MAX_ACCUMULATORS], all[CI_MAX_ACCUMULATORS],
-            lanes = ci_register_lanes(r, fold, near->lanes);
-        if (is_near(r, fold)) {
-            begin(r, fold, at, near, all);
-            again(r, fold, at, near, all);
+            lanes = ci_register_lanes(r, fold, registers->lanes);
+        if (is_in_registers(r, fold)) {
+            begin(r, fold, at, registers, all);
+            again(r, fold, at, registers, all);
         }
         ci_reduce_load(r, values, r->acc + at, reduction->count, row, lanes);
-        if (is_near(r, fold))
+        if (is_in_registers(r, fold))
             reduction->combine(&r->b, fold, 1, values, all);
-        for (int i = 0; i < near->count && !is_near(r, fold); i++)
-            reduction->step(&r->b, fold, lanes, values, near->lifted[i] + at);
+        for (int i = 0; i < registers->count && !is_in_registers(r, fold); i++)
+            reduction->step(&r->b, fold, lanes, values, registers->lifted[i] + at);
         ci_reduce_store(r, r->acc + at, reduction->count, row, values, NULL);
     }
 }

@@ -40,8 +40,8 @@ is_loud(const CiStmt *stmt)
 bool
 ci_fold_is_search(const CiStmt *fold)
 {
-    bool is_place = fold->ops[0] == CI_OP_argmax || fold->ops[0] == CI_OP_argmin,
-         is_one = fold->nops == 1 && (is_place || fold->ops[0] == CI_OP_any || fold->ops[0] == CI_OP_all) &&
+    bool is_arg_position = fold->ops[0] == CI_OP_argmax || fold->ops[0] == CI_OP_argmin,
+         is_one = fold->nops == 1 && (is_arg_position || fold->ops[0] == CI_OP_any || fold->ops[0] == CI_OP_all) &&
                   fold->into[0]->dtype == CI_DTYPE_bool && fold->into[0]->lanes == 1;
     return is_one && !fold->blocks && !ci_stmts_have(&fold->body, is_loud);
 }
@@ -71,7 +71,7 @@ build_value(Search *s)
 
 /* Which of the elements from `first` on decide, of which there are `live` (NULL: a vector). */
 static int
-ask(Search *s, const CiExpr *first, const CiExpr *live)
+test_strip(Search *s, const CiExpr *first, const CiExpr *live)
 {
     CiReducer *r = s->r;
     CiAt at = {1, &r->var, &first, r->var, s->lanes, live, 1};
@@ -112,10 +112,10 @@ pass_blocks(Search *s, const CiExpr *from)
     for (int done = 0; done < s->width; done += s->lanes) {
         const CiExpr *block = ci_expr_add(b->sym, from, ci_reduce_scaled(r, loop->vars[0], s->width)),
                      *first = ci_expr_add(b->sym, block, ci_reduce_number(r, done));
-        const int both[] = {mask, ask(s, first, NULL)};
+        const int both[] = {mask, test_strip(s, first, NULL)};
         mask = done ? ci_build_let(b, bool_type(s->lanes), CI_OP_logical_or, 2, both) : both[1];
     }
-    ci_build_ask(b, CI_STMT_exit, CI_COMPARE_is, is_below(s, first_true(s, mask), ci_reduce_number(r, s->lanes)));
+    ci_build_compare(b, CI_STMT_exit, CI_COMPARE_is, is_below(s, first_true(s, mask), ci_reduce_number(r, s->lanes)));
     ci_build_store(b, passed, zero, ci_build_index(b, ci_expr_add(b->sym, loop->vars[0], one)));
     ci_build_leave(b, outside);
     const CiExpr *number = ci_build_bind(b, ci_build_load(b, passed, zero, 1), ci_expr_add(b->sym, blocks, one));
@@ -128,7 +128,7 @@ take(Search *s, const CiExpr *at)
 {
     CiReducer *r = s->r;
     const CiExpr *zero = ci_reduce_number(r, 0);
-    ci_reduce_store(r, r->fold->into, r->fold->ninto, zero, ci_build_trip(&r->b, &r->body, r->var, at), NULL);
+    ci_reduce_store(r, r->fold->into, r->fold->ninto, zero, ci_build_iteration(&r->b, &r->body, r->var, at), NULL);
     ci_build_store(&r->b, s->is_found, zero, ci_build_const(&r->b, bool_type(1), (CiConst){.i = 1}));
 }
 
@@ -140,12 +140,12 @@ search_vector(Search *s, const CiExpr *start, const CiExpr *live)
     CiReducer *r = s->r;
     CiBuild *b = &r->b;
     const CiExpr *count = live ? live : ci_reduce_number(r, s->lanes);
-    int hit = ask(s, start, live), number = -1;
+    int hit = test_strip(s, start, live), number = -1;
     if (s->lanes > 1) {
         number = first_true(s, hit);
         hit = is_below(s, number, count);
     }
-    CiStmt *found = ci_build_ask(b, CI_STMT_if, CI_COMPARE_is, hit);
+    CiStmt *found = ci_build_compare(b, CI_STMT_if, CI_COMPARE_is, hit);
     CiStmts *outside = ci_build_enter(b, &found->body);
     take(s, number >= 0 ? ci_expr_add(b->sym, start, ci_build_bind(b, number, count)) : start);
     ci_build_leave(b, outside);
@@ -158,7 +158,7 @@ enter_unless_found(Search *s)
 {
     CiBuild *b = &s->r->b;
     int is_found = ci_build_load(b, s->is_found, ci_reduce_number(s->r, 0), 1);
-    ci_build_enter(b, &ci_build_ask(b, CI_STMT_if, CI_COMPARE_is_not, is_found)->body);
+    ci_build_enter(b, &ci_build_compare(b, CI_STMT_if, CI_COMPARE_is_not, is_found)->body);
 }
 
 /* The first vector by itself, for rows that are decided early. Then whole vectors, of the block that decides or of what
@@ -188,7 +188,7 @@ search_axis(Search *s)
         CiStmt *loop = ci_build_for(b, "w", vectors, CI_RUN_serial);
         ci_build_enter(b, &loop->body);
         int hit = search_vector(s, ci_expr_add(sym, begin, ci_expr_mul(sym, loop->vars[0], lanes)), NULL);
-        ci_build_ask(b, CI_STMT_exit, CI_COMPARE_is, hit);
+        ci_build_compare(b, CI_STMT_exit, CI_COMPARE_is, hit);
         ci_build_leave(b, here);
     }
     if (ci_sym_known_multiple_of(sym, r->extent, lanes)) {
@@ -229,7 +229,7 @@ ci_reduce_search(CiReducer *r)
     }
     search_axis(&s);
     while (nouter-- > 0) {
-        ci_build_ask(b, CI_STMT_exit, CI_COMPARE_is, ci_build_load(b, s.is_found, zero, 1));
+        ci_build_compare(b, CI_STMT_exit, CI_COMPARE_is, ci_build_load(b, s.is_found, zero, 1));
         ci_build_leave(b, outer[nouter]);
     }
 }

@@ -24,17 +24,17 @@ typedef struct CiReducer {
     /* Of a fold over several axes, where a block of it is brought together: per accumulator. */
     CiMemory **strips;
     CiMemory *from, *end; /* pairwise: the elements that are in them */
-    const CiExpr *place;  /* of what is pending, where the sums are left */
+    const CiExpr *position;  /* of what is pending, where the sums are left */
     const int *lifted;    /* what a body has yielded */
     const CiExpr *vector; /* of narrow accumulators: a symbol of the body, the number of a vector in */
-    const CiExpr *part;   /* its part, and the first element of that; NULL: there is none */
+    const CiExpr *chunk;   /* its part, and the first element of that; NULL: there is none */
     int walk;             /* of a block that is read in two passes: 1 or 2; 0: one pass */
-    bool is_near;         /* its elements are in registers; false for partial results */
+    bool is_in_registers;         /* its elements are in registers; false for partial results */
     /* Of a fold that the threads of a block share: their number, and how far those of one point are apart.
      * The variable of their loop. Per accumulator, an element for each. */
     int threads, apart;
     const CiExpr *thread;
-    CiMemory **parts;
+    CiMemory **partials;
 } CiReducer;
 
 static inline const CiExpr *
@@ -69,24 +69,24 @@ int ci_reduce_plain_zero(CiReducer *r, int value);
 /* `count` contiguous elements from `first` on into the accumulators. */
 void ci_reduce_chains(CiReducer *r, const CiExpr *first, const CiExpr *count);
 /* Some reduction is cheaper in two walks; between them each has its turn. */
-bool ci_reduce_has_walks(const CiReducer *r);
-void ci_reduce_turn(CiReducer *r, CiOp fold, int at, int count);
+bool ci_reduce_has_passes(const CiReducer *r);
+void ci_reduce_transpose(CiReducer *r, CiOp fold, int at, int count);
 /* Stores the result of an empty fold. */
 void ci_reduce_start(CiReducer *r, CiOp fold, int at, int count);
 
 /* reduce_registers.c: elements that a thread holds, a few groups of as many lanes. Does a reduction of the fold gain from having
  * them all at once? Its accumulators then, of how many lanes each is, and the elements into them. */
-#define CI_MAX_NEAR 16
+#define CI_MAX_REGISTER_ROW 16
 typedef struct CiRegisterRow {
-    const int *lifted[CI_MAX_NEAR]; /* what bodies have yielded */
+    const int *lifted[CI_MAX_REGISTER_ROW]; /* what bodies have yielded */
     int count, lanes;
 } CiRegisterRow;
-bool ci_near_helps(const CiStmt *fold);
+bool ci_registers_help(const CiStmt *fold);
 /* True if statements load an element at an index that they have loaded before. */
 bool ci_stmts_gather(const CiStmts *stmts);
 int ci_register_lanes(const CiReducer *r, CiOp fold, int lanes);
-void ci_near_alloc_accumulators(CiReducer *r, int lanes);
-void ci_reduce_registers(CiReducer *r, const CiRegisterRow *near, const CiExpr *row);
+void ci_registers_alloc_accumulators(CiReducer *r, int lanes);
+void ci_reduce_registers(CiReducer *r, const CiRegisterRow *registers, const CiExpr *row);
 
 /* reduce_block.c: is a fold of `count` elements added up at once? And the fold of as many, from
  * number `first` on, into the sums. */
@@ -116,9 +116,9 @@ void ci_reduce_load(CiReducer *r, int *values, CiMemory *const *from, int count,
                     int lanes);
 void ci_reduce_store(CiReducer *r, CiMemory *const *to, int count, const CiExpr *at,
                      const int *values, const CiExpr *live);
-/* Allocates `parts` for a fold that threads share. Then they have what each has; ci_reduce_threads combines them, the
+/* Allocates `partials` for a fold that threads share. Then they have what each has; ci_reduce_threads combines them, the
  * results are in the elements of the first `apart` threads, and ci_reduce_result loads them. */
-void ci_reduce_alloc_parts(CiReducer *r, const CiStmt *fold);
+void ci_reduce_alloc_partials(CiReducer *r, const CiStmt *fold);
 void ci_reduce_threads(CiReducer *r);
 void ci_reduce_result(CiReducer *r, int *values, int at, int count, const CiExpr *thread);
 /* Calls emit for each reduction that is asked for, with the number of its first accumulator. */

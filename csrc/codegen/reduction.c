@@ -87,14 +87,14 @@ take_where(CiBuild *b, int lanes, int condition, int *acc, const int *later)
 }
 
 static void
-step_place(CiBuild *b, CiOp fold, int lanes, int *acc, const int *lifted)
+step_position(CiBuild *b, CiOp fold, int lanes, int *acc, const int *lifted)
 {
     take_where(b, lanes, ci_reduction_is_better(b, fold, lanes, acc[0], lifted[0]), acc, lifted);
 }
 
 /* Of equal ones the first, wherever its part was. */
 static void
-combine_place(CiBuild *b, CiOp fold, int lanes, int *acc, const int *later)
+combine_position(CiBuild *b, CiOp fold, int lanes, int *acc, const int *later)
 {
     int better = ci_reduction_is_better(b, fold, lanes, acc[0], later[0]),
         worse = ci_reduction_is_better(b, fold, lanes, later[0], acc[0]),
@@ -104,7 +104,7 @@ combine_place(CiBuild *b, CiOp fold, int lanes, int *acc, const int *later)
 }
 
 static CiConst
-identity_of_place(CiOp fold, int k, CiDtype dtype)
+identity_of_position(CiOp fold, int k, CiDtype dtype)
 {
     CiOp like = fold == CI_OP_argmax ? CI_OP_max : CI_OP_min;
     return k > 0 ? ci_const_int(CI_DTYPE_i64, 0) : ci_op_identity(like, dtype);
@@ -134,7 +134,7 @@ finite_from_below(CiBuild *b, int lanes, int value)
 /* The sum beside the smaller maximum is scaled to the greater one. Beside anything else -inf comes
  * to nothing; and nothing is subtracted that would raise a flag where NumPy raises none. */
 static void
-meet_exp_sums(CiBuild *b, CiOp fold, int lanes, int *acc, const int *later)
+merge_exp_sums(CiBuild *b, CiOp fold, int lanes, int *acc, const int *later)
 {
     CiDtype dtype = dtype_of(b, acc[0]);
     int top = apply(b, CI_OP_maximum, dtype, lanes, acc[0], later[0]),
@@ -196,7 +196,7 @@ lift_welford(CiBuild *b, int element, int *lifted)
 /* The mean moves by parts of both, neither of which is beyond what a float holds; nothing and
  * nothing is nothing. */
 static void
-meet_welford(CiBuild *b, CiOp fold, int lanes, int *acc, const int *later)
+merge_welford(CiBuild *b, CiOp fold, int lanes, int *acc, const int *later)
 {
     CiDtype dtype = dtype_of(b, acc[1]);
     int count = apply(b, CI_OP_add, dtype, lanes, acc[0], later[0]),
@@ -225,7 +225,7 @@ begin_welford(CiBuild *b, int lanes, int *acc, const int *lifted)
 }
 
 static void
-turn_welford(CiBuild *b, int lanes, int *acc)
+transpose_welford(CiBuild *b, int lanes, int *acc)
 {
     CiDtype dtype = dtype_of(b, acc[1]);
     int some = apply(b, CI_OP_maximum, dtype, lanes, acc[0], constant(b, dtype, lanes, 1.0));
@@ -255,20 +255,20 @@ ci_reduction_of(CiOp fold)
 {
     static const CiReduction
         one = {1, identity_of_one, NULL, fold_one, fold_one, NULL, NULL, NULL},
-        place = {2, identity_of_place, NULL, step_place, combine_place, NULL, NULL, NULL},
-        exp_sum = {2,    identity_of_exp_sum, lift_exp_sum, meet_exp_sums, meet_exp_sums, begin_exp_sum,
+        position = {2, identity_of_position, NULL, step_position, combine_position, NULL, NULL, NULL},
+        exp_sum = {2,    identity_of_exp_sum, lift_exp_sum, merge_exp_sums, merge_exp_sums, begin_exp_sum,
                    NULL, again_exp_sum},
         welford = {3,
                    identity_of_welford,
                    lift_welford,
-                   meet_welford,
-                   meet_welford,
+                   merge_welford,
+                   merge_welford,
                    begin_welford,
-                   turn_welford,
+                   transpose_welford,
                    again_welford};
     return fold == CI_OP_exp_sum                          ? &exp_sum
            : fold == CI_OP_welford                        ? &welford
-           : ci_op_kind(fold) == CI_OPKIND_argreduce ? &place
+           : ci_op_kind(fold) == CI_OPKIND_argreduce ? &position
                                                           : &one;
 }
 

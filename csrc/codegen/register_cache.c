@@ -7,17 +7,17 @@
 #include "base/map.h"
 #include "codegen/codegen.h"
 
-typedef struct Place {
+typedef struct Location {
     const CiExpr *base;
     const CiExpr *round; /* a number, or the variable of a loop that unrolls */
     const CiExpr *guard; /* places of the row are below; NULL: all are there */
     int64_t rounds;
     int lanes;
-} Place;
+} Location;
 
 typedef struct InRegister {
     const CiMemory *memory;
-    Place place;
+    Location location;
     int uses, loops; /* of it; loops over threads that use it */
     const CiStmt *last_loop;
     CiMemory *into;
@@ -48,7 +48,7 @@ without(const RegisterCache *s, const CiExpr *e, const CiExpr *var, int64_t coef
 }
 
 static bool
-find_place(const RegisterCache *s, const CiStmt *stmt, Place *place)
+find_location(const RegisterCache *s, const CiStmt *stmt, Location *location)
 {
     bool is_let = stmt->kind == CI_STMT_let;
     if (!is_let && stmt->kind != CI_STMT_store)
@@ -59,29 +59,29 @@ find_place(const RegisterCache *s, const CiStmt *stmt, Place *place)
         (!is_let && stmt->op != CI_OP_none))
         return false;
     const CiExpr *thread = s->loop->vars[0], *base = without(s, stmt->at.index, thread, lanes);
-    *place = (Place){.guard = s->guard, .rounds = 1, .lanes = lanes};
-    place->round = s->round ? s->round->vars[0] : ci_expr_const(s->b.sym, 0);
+    *location = (Location){.guard = s->guard, .rounds = 1, .lanes = lanes};
+    location->round = s->round ? s->round->vars[0] : ci_expr_const(s->b.sym, 0);
     if (s->round) {
-        place->rounds = s->round->extents[0]->value;
-        base = without(s, base, place->round, (int64_t)lanes * s->threads);
+        location->rounds = s->round->extents[0]->value;
+        base = without(s, base, location->round, (int64_t)lanes * s->threads);
     }
-    place->base = base;
+    location->base = base;
     return !ci_expr_depends_on(base, thread) &&
-           (!s->round || !ci_expr_depends_on(base, place->round));
+           (!s->round || !ci_expr_depends_on(base, location->round));
 }
 
 static bool
-is_same(const Place *a, const Place *b)
+is_same(const Location *a, const Location *b)
 {
     return a->base == b->base && a->rounds == b->rounds && a->lanes == b->lanes &&
            a->guard == b->guard;
 }
 
 static InRegister *
-find_register(RegisterCache *s, const CiMemory *memory, const Place *place)
+find_register(RegisterCache *s, const CiMemory *memory, const Location *location)
 {
     for (int k = 0; k < s->count; k++)
-        if (s->list[k].memory == memory && is_same(&s->list[k].place, place))
+        if (s->list[k].memory == memory && is_same(&s->list[k].location, location))
             return &s->list[k];
     return NULL;
 }
@@ -140,23 +140,23 @@ note_stores(void *arg, const CiStmt *stmt)
 }
 
 static void
-note_place(RegisterCache *s, CiStmt *stmt)
+note_location(RegisterCache *s, CiStmt *stmt)
 {
     const CiMemory *memory = stmt->at.memory;
     if (!memory)
         return;
     bool is_row = memory->space == CI_SPACE_shared,
          is_input = memory->space == CI_SPACE_global && !ci_map_find(s->stored, CI_KEY(memory));
-    Place place;
+    Location location;
     if (!is_row && !is_input)
         return;
-    if (!find_place(s, stmt, &place)) {
+    if (!find_location(s, stmt, &location)) {
         ci_map_put(s->lost, CI_KEY(memory), s);
         return;
     }
-    InRegister *kept = find_register(s, memory, &place);
+    InRegister *kept = find_register(s, memory, &location);
     if (!kept) {
-        const InRegister made = {.memory = memory, .place = place};
+        const InRegister made = {.memory = memory, .location = location};
         CI_PUSH(s->b.ctx, s->list, s->count, s->capacity, made);
         kept = &s->list[s->count - 1];
     }
@@ -170,19 +170,19 @@ note_place(RegisterCache *s, CiStmt *stmt)
 static int64_t
 registers_of(const InRegister *kept)
 {
-    return kept->place.rounds *
-           ((kept->place.lanes * ci_dtype_size(ci_dtype_compute(kept->memory->dtype)) + 3) / 4);
+    return kept->location.rounds *
+           ((kept->location.lanes * ci_dtype_size(ci_dtype_compute(kept->memory->dtype)) + 3) / 4);
 }
 
 /* A row has no other place than its registers. */
 static bool
 is_wanted(const RegisterCache *s, const InRegister *kept)
 {
-    int places = 0;
+    int locations = 0;
     for (int k = 0; k < s->count; k++)
-        places += s->list[k].memory == kept->memory;
+        locations += s->list[k].memory == kept->memory;
     if (kept->memory->space == CI_SPACE_shared)
-        return places == 1 && !ci_map_find(s->lost, CI_KEY(kept->memory));
+        return locations == 1 && !ci_map_find(s->lost, CI_KEY(kept->memory));
     return kept->loops > 1;
 }
 
@@ -196,28 +196,28 @@ choose(RegisterCache *s, CiSpace space)
             continue;
         s->registers -= registers_of(kept);
         kept->into = ci_build_alloc(&s->b, ci_build_name(&s->b, "kept"), kept->memory->dtype,
-                                    kept->place.lanes, CI_SPACE_thread,
-                                    ci_expr_const(s->b.sym, kept->place.rounds * s->threads));
+                                    kept->location.lanes, CI_SPACE_thread,
+                                    ci_expr_const(s->b.sym, kept->location.rounds * s->threads));
     }
 }
 
 /* ---- the new statements ---- */
 
 static const CiExpr *
-own_element(const RegisterCache *s, const Place *place)
+own_element(const RegisterCache *s, const Location *location)
 {
     CiSym *sym = s->b.sym;
-    return ci_expr_add(sym, ci_expr_mul(sym, place->round, ci_expr_const(sym, s->threads)),
+    return ci_expr_add(sym, ci_expr_mul(sym, location->round, ci_expr_const(sym, s->threads)),
                        s->loop->vars[0]);
 }
 
 /* Stores the loaded value in a register, directly after the load. */
 static void
-fill(RegisterCache *s, CiStmt *load, const InRegister *kept, const Place *place)
+fill(RegisterCache *s, CiStmt *load, const InRegister *kept, const Location *location)
 {
     CiStmts one = {0};
     CiStmts *outside = ci_build_enter(&s->b, &one);
-    ci_build_store(&s->b, kept->into, own_element(s, place), load->value);
+    ci_build_store(&s->b, kept->into, own_element(s, location), load->value);
     ci_build_leave(&s->b, outside);
     one.first->next = load->next;
     load->next = one.first;
@@ -226,19 +226,19 @@ fill(RegisterCache *s, CiStmt *load, const InRegister *kept, const Place *place)
 static void
 redirect(RegisterCache *s, CiStmt *stmt)
 {
-    Place place;
-    InRegister *kept = stmt->at.memory && find_place(s, stmt, &place)
-                     ? find_register(s, stmt->at.memory, &place)
+    Location location;
+    InRegister *kept = stmt->at.memory && find_location(s, stmt, &location)
+                     ? find_register(s, stmt->at.memory, &location)
                      : NULL;
     if (!kept || !kept->into)
         return;
     if (kept->memory->space == CI_SPACE_global && !kept->is_filled) {
         kept->is_filled = true;
-        fill(s, stmt, kept, &place);
+        fill(s, stmt, kept, &location);
         return;
     }
     stmt->at.memory = kept->into;
-    stmt->at.index = own_element(s, &place);
+    stmt->at.index = own_element(s, &location);
 }
 
 static void
@@ -269,7 +269,7 @@ ci_keep(CiBuild *b)
     s.stored = ci_map_new(b->ctx);
     s.registers = s.threads >= 1024 ? 40 : s.threads >= 512 ? 72 : 96;
     ci_stmts_visit(&blocks->body, note_stores, &s);
-    walk(&s, &blocks->body, note_place);
+    walk(&s, &blocks->body, note_location);
     CiStmts body = blocks->body;
     blocks->body = (CiStmts){0};
     CiStmts *outside = ci_build_enter(&s.b, &blocks->body);

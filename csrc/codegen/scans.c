@@ -214,7 +214,7 @@ find_parts(Scan *s)
     }
     add_neighbours(s, add_to_own);
     for (int k = 0; k < s->ncells; k++)
-        ci_build_store(s->b, s->cells[k].parts, s->thread,
+        ci_build_store(s->b, s->cells[k].partials, s->thread,
                        ci_build_load(s->b, s->cells[k].own, zero, 1));
     ci_build_leave(s->b, outside);
 }
@@ -224,20 +224,20 @@ combine_threads(Scan *s, const CiCell *cell)
 {
     const CiExpr *x, *y;
     CiStmts *outside = ci_domain_enter_pairs(s->b, CI_RUN_prefix, s->threads, &x, &y);
-    int early = ci_build_load(s->b, cell->parts, x, 1),
-        late = ci_build_load(s->b, cell->parts, y, 1);
-    ci_build_store(s->b, cell->parts, y, combine(s, cell, early, late));
+    int early = ci_build_load(s->b, cell->partials, x, 1),
+        late = ci_build_load(s->b, cell->partials, y, 1);
+    ci_build_store(s->b, cell->partials, y, combine(s, cell, early, late));
     ci_build_leave(s->b, outside);
 }
 
 static void
-tell_parts(Scan *s)
+publish_partials(Scan *s)
 {
     CiStmts *outside = s->b->to;
     s->thread = ci_domain_enter_threads(s->b, s->threads);
     for (int k = 0; k < s->ncells; k++)
         ci_build_store(s->b, s->cells[k].before, s->thread,
-                       ci_build_load(s->b, s->cells[k].parts, s->thread, 1));
+                       ci_build_load(s->b, s->cells[k].partials, s->thread, 1));
     ci_build_leave(s->b, outside);
 }
 
@@ -318,7 +318,7 @@ ci_scan_share(CiBuild *b, int threads, int64_t *bytes, const CiStmt *loop)
     s->lift = ci_cells_lift(s->b, &s->loop->body, s->cells, s->ncells);
     for (int k = 0; k < s->ncells; k++) {
         open_cell(s, &s->cells[k]);
-        s->cells[k].parts = add_memory(s, &s->cells[k], "parts", CI_SPACE_thread, threads);
+        s->cells[k].partials = add_memory(s, &s->cells[k], "parts", CI_SPACE_thread, threads);
         s->cells[k].before = add_memory(s, &s->cells[k], "before", CI_SPACE_shared, threads);
     }
     CiStmt *tiles =
@@ -328,7 +328,7 @@ ci_scan_share(CiBuild *b, int threads, int64_t *bytes, const CiStmt *loop)
     find_parts(s);
     for (int k = 0; k < s->ncells; k++)
         combine_threads(s, &s->cells[k]);
-    tell_parts(s);
+    publish_partials(s);
     add_elements(s);
     for (int k = 0; k < s->ncells; k++) {
         const CiCell *cell = &s->cells[k];

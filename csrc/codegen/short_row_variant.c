@@ -59,7 +59,7 @@ ci_version(CiBuild *b)
 {
     CiProc *proc = b->proc;
     Versioner v = {.b = *b};
-    if (!proc->head.row || proc->head.parts)
+    if (!proc->head.row || proc->head.chunks)
         return;
     CiStmts nest = proc->body;
     proc->body = (CiStmts){0};

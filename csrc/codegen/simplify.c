@@ -69,7 +69,7 @@ simplify_for(CiBuild *b, CiStmt *loop)
         ci_build_move(b, loop);
         return;
     }
-    ci_build_trip(b, &loop->body, loop->vars[0], ci_expr_const(b->sym, 0));
+    ci_build_iteration(b, &loop->body, loop->vars[0], ci_expr_const(b->sym, 0));
 }
 
 static void

@@ -10,24 +10,24 @@ typedef struct CiSplitter {
     CiStmt *loops[CI_MAX_FOLD_AXES]; /* over points */
     int nloops;
     CiStmts *inside;            /* the block of the fold */
-    const CiExpr *parts, *part; /* number of parts of a fold; index of the current one */
-    const CiExpr *size;         /* elements per part; NULL: a part is a subtree */
-    bool has_own_order;         /* parts need not be blocks of the fold's order */
+    const CiExpr *chunks, *chunk; /* number of chunks of a fold; index of the current one */
+    const CiExpr *size;         /* elements per chunk; NULL: a chunk is a subtree */
+    bool has_own_order;         /* chunks need not be blocks of the fold's order */
     int npartials;
 } CiSplitter;
 
-/* The points of the current part of a fold: returns the first, and sets how many. */
-const CiExpr *ci_split_part_of(CiSplitter *s, const CiStmt *fold, const CiExpr **first);
-/* Replaces a fold by one over `count` points from `first` on (NULL: over the current part), which stores to
+/* The points of the current chunk of a fold: returns the first, and sets how many. */
+const CiExpr *ci_split_chunk_of(CiSplitter *s, const CiStmt *fold, const CiExpr **first);
+/* Replaces a fold by one over `count` points from `first` on (NULL: over the current chunk), which stores to
  * partials number `npartials` and following. */
-void ci_split_fold_part(CiSplitter *s, CiStmt *fold, const CiExpr *first, const CiExpr *count);
-/* Replaces a fold by one over the partials that its parts have stored. */
+void ci_split_fold_chunk(CiSplitter *s, CiStmt *fold, const CiExpr *first, const CiExpr *count);
+/* Replaces a fold by one over the partials that its chunks have stored. */
 void ci_split_fold_sums(CiSplitter *s, CiStmt *fold);
 /* split_proc.c: adds a proc of the same kernel with an empty body, whose values have the numbers of the
  * first one's. */
 CiProc *ci_split_new_finish(CiProcs *procs, const CiProc *proc);
 /* Adds a parameter for partials of that number, with an element for each place. */
-CiMemory *ci_split_add_partial(CiBuild *b, CiDtype dtype, const CiExpr *places, int number);
+CiMemory *ci_split_add_partial(CiBuild *b, CiDtype dtype, const CiExpr *positions, int number);
 /* reduce_search.c: true if the first element that is true, or false, is the result, and reading no further has no
  * visible effect. */
 bool ci_fold_is_search(const CiStmt *fold);
@@ -35,7 +35,7 @@ bool ci_search_is_for_true(const CiStmt *fold);
 /* split_scan.c: makes two procs of a loop that scans or packs. */
 void ci_split_running(CiBuild *b);
 
-/* ---- partial_scan.c: a loop that scans or packs, in parts ---- */
+/* ---- partial_scan.c: a loop that scans or packs, in chunks ---- */
 
 #define CI_MAX_CELLS 16
 
@@ -46,7 +46,7 @@ typedef struct CiCell {
     int value;       /* what an element adds: that of a scan, the mask of a pack */
     bool is_count;
     const CiExpr *position;         /* of an element; NULL: it counts from the cell's start */
-    CiMemory *parts, *before, *own; /* scans.c: of the threads of a block */
+    CiMemory *partials, *before, *own; /* scans.c: of the threads of a block */
 } CiCell;
 
 /* The value of a scan, or of a pack the mask. */
@@ -59,21 +59,21 @@ CiStmts ci_cells_lift(const CiBuild *b, const CiStmts *body, const CiCell *cells
 typedef struct CiRunner {
     CiBuild b;
     CiStmt *loop;
-    const CiExpr *parts, *part;  /* number of parts; index of the current one */
-    const CiExpr *first, *count; /* elements of the current part, set by ci_running_begin_part */
+    const CiExpr *chunks, *chunk;  /* number of chunks; index of the current one */
+    const CiExpr *first, *count; /* elements of the current chunk, set by ci_running_begin_chunk */
     CiCell cells[CI_MAX_CELLS];
     int ncells;
 } CiRunner;
 
 CiRunner ci_running_find(const CiBuild *b);
-/* Adds a loop over parts to the empty body of r->b.proc, and enters the loop's body. */
-void ci_running_begin_part(CiRunner *r);
-/* Emits the totals of a part: one register per cell. */
+/* Adds a loop over chunks to the empty body of r->b.proc, and enters the loop's body. */
+void ci_running_begin_chunk(CiRunner *r);
+/* Emits the totals of a chunk: one register per cell. */
 CiMemory **ci_running_add_totals(CiRunner *r);
 /* Moves the statements before the loop; returns those after it. */
 CiStmts ci_running_move_front(CiRunner *r, CiStmts *whole);
-/* The loop over the part's elements. */
-void ci_running_walk(CiRunner *r);
+/* The loop over the chunk's elements. */
+void ci_running_pass(CiRunner *r);
 /* Emits the statements after the loop, which the last part executes. */
 void ci_running_end(CiRunner *r, CiStmts rest);
 

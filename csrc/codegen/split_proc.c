@@ -24,14 +24,14 @@ ci_split_new_finish(CiProcs *procs, const CiProc *proc)
 }
 
 CiMemory *
-ci_split_add_partial(CiBuild *b, CiDtype dtype, const CiExpr *places, int number)
+ci_split_add_partial(CiBuild *b, CiDtype dtype, const CiExpr *positions, int number)
 {
     const CiExpr *step = ci_expr_const(b->sym, (int64_t)CI_PARTIAL_STEP * number);
     CiMemory memory = {.name = ci_format(b->ctx, "partial_%d", number),
                        .dtype = dtype,
                        .lanes = 1,
                        .space = CI_SPACE_partials,
-                       .size = places,
-                       .offset = ci_expr_mul(b->sym, places, step)};
+                       .size = positions,
+                       .offset = ci_expr_mul(b->sym, positions, step)};
     return ci_proc_add_param(b->ctx, b->proc, memory);
 }

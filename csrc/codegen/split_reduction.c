@@ -32,30 +32,30 @@ length_of(CiSplitter *s, const CiStmt *fold)
 
 /* The position of a part's sums: points vary fastest, so that lanes are contiguous. */
 static const CiExpr *
-place_of(CiSplitter *s, const CiExpr *part)
+position_of(CiSplitter *s, const CiExpr *chunk)
 {
     CiSym *sym = s->b.sym;
-    const CiExpr *place = part;
+    const CiExpr *position = chunk;
     for (int k = 0; k < s->nloops; k++) {
         const CiStmt *loop = s->loops[k];
-        place = ci_expr_add(sym, ci_expr_mul(sym, place, loop->extents[0]), loop->vars[0]);
+        position = ci_expr_add(sym, ci_expr_mul(sym, position, loop->extents[0]), loop->vars[0]);
     }
-    return place;
+    return position;
 }
 
 static const CiExpr *
-all_places(CiSplitter *s)
+all_positions(CiSplitter *s)
 {
-    const CiExpr *places = s->parts;
+    const CiExpr *positions = s->chunks;
     for (int k = 0; k < s->nloops; k++)
-        places = ci_expr_mul(s->b.sym, places, s->loops[k]->extents[0]);
-    return places;
+        positions = ci_expr_mul(s->b.sym, positions, s->loops[k]->extents[0]);
+    return positions;
 }
 
 static CiMemory *
 add_partial(CiSplitter *s, CiDtype dtype, int number)
 {
-    return ci_split_add_partial(&s->b, dtype, all_places(s), number);
+    return ci_split_add_partial(&s->b, dtype, all_positions(s), number);
 }
 
 /* ---- parts ---- */
@@ -82,48 +82,48 @@ step_down(CiSplitter *s, const CiStmt *fold, const CiExpr *is_right, const CiExp
 
 /* All parts are alike: each subtree has as many elements. */
 static bool
-is_even(CiSplitter *s, const CiStmt *fold, const CiExpr *count, int parts)
+is_even(CiSplitter *s, const CiStmt *fold, const CiExpr *count, int chunks)
 {
-    if (parts == 1)
+    if (chunks == 1)
         return true;
     CiDtype dtype = fold->into[0]->dtype;
     const CiExpr *half = ci_pairwise_half(s->b.sym, dtype, count);
     return count->kind == CI_EXPR_const &&
            count->low > CI_PAIRWISE_LENGTH * ci_pairwise_lanes(dtype) &&
-           ci_expr_sub(s->b.sym, count, half) == half && is_even(s, fold, half, parts / 2);
+           ci_expr_sub(s->b.sym, count, half) == half && is_even(s, fold, half, chunks / 2);
 }
 
 static const CiExpr *
 subtree(CiSplitter *s, const CiStmt *fold, const CiExpr **first)
 {
     CiSym *sym = s->b.sym;
-    const CiExpr *length = length_of(s, fold), *two = ci_expr_const(sym, 2), *parts = s->parts;
-    int count = (int)parts->low;
+    const CiExpr *length = length_of(s, fold), *two = ci_expr_const(sym, 2), *chunks = s->chunks;
+    int count = (int)chunks->low;
     if (is_even(s, fold, length, count)) {
-        length = ci_expr_floordiv(sym, length, parts);
-        *first = ci_expr_mul(sym, s->part, length);
+        length = ci_expr_floordiv(sym, length, chunks);
+        *first = ci_expr_mul(sym, s->chunk, length);
         return length;
     }
     *first = ci_expr_const(sym, 0);
     for (int width = count / 2; width > 0; width /= 2) {
-        const CiExpr *way = ci_expr_floordiv(sym, s->part, ci_expr_const(sym, width));
+        const CiExpr *way = ci_expr_floordiv(sym, s->chunk, ci_expr_const(sym, width));
         length = step_down(s, fold, ci_expr_mod(sym, way, two), length, first);
     }
     return length;
 }
 
 const CiExpr *
-ci_split_part_of(CiSplitter *s, const CiStmt *fold, const CiExpr **first)
+ci_split_chunk_of(CiSplitter *s, const CiStmt *fold, const CiExpr **first)
 {
     CiSym *sym = s->b.sym;
     const CiExpr *length = length_of(s, fold);
     if (!s->size)
         return subtree(s, fold, first);
-    *first = ci_expr_mul(sym, s->part, s->size);
+    *first = ci_expr_mul(sym, s->chunk, s->size);
     const CiExpr *left = ci_expr_sub(sym, length, *first);
-    if (s->has_own_order && ci_expr_mul(sym, s->parts, s->size) == length)
+    if (s->has_own_order && ci_expr_mul(sym, s->chunks, s->size) == length)
         return s->size;
-    if (s->has_own_order && s->parts == ci_expr_ceildiv(sym, length, s->size))
+    if (s->has_own_order && s->chunks == ci_expr_ceildiv(sym, length, s->size))
         return ci_expr_min(sym, s->size, left);
     if (s->has_own_order) /* there may be no part so late */
         return ci_expr_min(sym, s->size, ci_expr_max(sym, ci_expr_const(sym, 0), left));
@@ -131,7 +131,7 @@ ci_split_part_of(CiSplitter *s, const CiStmt *fold, const CiExpr **first)
 }
 
 static bool
-is_place(const CiStmt *fold)
+is_arg_position(const CiStmt *fold)
 {
     return ci_op_kind(fold->ops[0]) == CI_OPKIND_argreduce;
 }
@@ -140,7 +140,7 @@ is_place(const CiStmt *fold)
 static bool
 reports_result(const CiSplitter *s, const CiStmt *fold)
 {
-    return !s->b.proc->head.has_lanes && ci_fold_is_search(fold) && !(s->has_own_order && is_place(fold));
+    return !s->b.proc->head.has_lanes && ci_fold_is_search(fold) && !(s->has_own_order && is_arg_position(fold));
 }
 
 static int
@@ -154,7 +154,7 @@ count_partials(const CiSplitter *s, const CiStmt *fold)
 static CiMemory *
 add_word(CiSplitter *s, const CiStmt *fold)
 {
-    return add_partial(s, is_place(fold) ? CI_DTYPE_i64 : CI_DTYPE_bool, s->npartials + fold->ninto);
+    return add_partial(s, is_arg_position(fold) ? CI_DTYPE_i64 : CI_DTYPE_bool, s->npartials + fold->ninto);
 }
 
 static CiType
@@ -164,47 +164,47 @@ bool_type(void)
 }
 
 static int
-parts_from_here(CiSplitter *s)
+chunks_from_here(CiSplitter *s)
 {
-    return ci_build_index(&s->b, ci_expr_sub(s->b.sym, s->parts, s->part));
+    return ci_build_index(&s->b, ci_expr_sub(s->b.sym, s->chunks, s->chunk));
 }
 
 /* Loads the word: true if the answer is known, and no element of this part. */
 static int
-ask(CiSplitter *s, CiMemory *word)
+load_flag(CiSplitter *s, CiMemory *word)
 {
-    int is_known = ci_build_load(&s->b, word, place_of(s, ci_expr_const(s->b.sym, 0)), 1);
+    int is_known = ci_build_load(&s->b, word, position_of(s, ci_expr_const(s->b.sym, 0)), 1);
     s->b.to->last->is_atomic = true;
     if (word->dtype == CI_DTYPE_bool)
         return is_known;
-    const int args[] = {parts_from_here(s), is_known};
+    const int args[] = {chunks_from_here(s), is_known};
     return ci_build_let(&s->b, bool_type(), CI_OP_less, 2, args);
 }
 
 /* Stores the deciding value as the result; beside a position the other value, which loses against the part that has found
  * it. Returns the block that runs if the answer is not yet known. */
 static CiStmts *
-enter_unless_told(CiSplitter *s, const CiStmt *fold, CiMemory *word, CiMemory **into)
+enter_unless_known(CiSplitter *s, const CiStmt *fold, CiMemory *word, CiMemory **into)
 {
     const CiExpr *zero = ci_expr_const(s->b.sym, 0);
-    CiConst answer = {.i = ci_search_is_for_true(fold) != is_place(fold)};
+    CiConst answer = {.i = ci_search_is_for_true(fold) != is_arg_position(fold)};
     ci_build_store(&s->b, into[0], zero, ci_build_const(&s->b, bool_type(), answer));
-    if (is_place(fold))
+    if (is_arg_position(fold))
         ci_build_store(&s->b, into[1], zero, ci_build_const(&s->b, ci_type_of(into[1]->dtype, 1), (CiConst){0}));
-    CiStmt *look = ci_build_ask(&s->b, CI_STMT_if, CI_COMPARE_is_not, ask(s, word));
-    return ci_build_enter(&s->b, &look->body);
+    CiStmt *check = ci_build_compare(&s->b, CI_STMT_if, CI_COMPARE_is_not, load_flag(s, word));
+    return ci_build_enter(&s->b, &check->body);
 }
 
 static void
-tell(CiSplitter *s, const CiStmt *fold, CiMemory *word, CiMemory *into)
+store_flag(CiSplitter *s, const CiStmt *fold, CiMemory *word, CiMemory *into)
 {
     const CiExpr *zero = ci_expr_const(s->b.sym, 0);
     CiCompare decides = ci_search_is_for_true(fold) ? CI_COMPARE_is : CI_COMPARE_is_not;
     CiStmt *found =
-        ci_build_ask(&s->b, CI_STMT_if, decides, ci_build_load(&s->b, into, zero, 1));
+        ci_build_compare(&s->b, CI_STMT_if, decides, ci_build_load(&s->b, into, zero, 1));
     CiStmts *outside = ci_build_enter(&s->b, &found->body);
-    int yes = is_place(fold) ? parts_from_here(s) : ci_build_const(&s->b, bool_type(), (CiConst){.i = 1});
-    ci_build_store(&s->b, word, place_of(s, zero), yes);
+    int yes = is_arg_position(fold) ? chunks_from_here(s) : ci_build_const(&s->b, bool_type(), (CiConst){.i = 1});
+    ci_build_store(&s->b, word, position_of(s, zero), yes);
     s->b.to->last->is_atomic = true;
     ci_build_leave(&s->b, outside);
 }
@@ -229,14 +229,14 @@ fold_at_once(CiSplitter *s, CiStmt *fold, CiMemory **into, const CiExpr *first, 
     CiStmts *outside = s->b.to;
     CiMemory *word = reports_result(s, fold) ? add_word(s, fold) : NULL;
     if (word)
-        enter_unless_told(s, fold, word, into);
+        enter_unless_known(s, fold, word, into);
     CiStmt *made = build_part(s, fold, into, first, count);
     if (made->order.kind == CI_FOLD_pairwise) { /* this part is all one block */
         made->order.ninner = made->nvars;
         made->order.chunk = NULL;
     }
     if (word)
-        tell(s, fold, word, into[0]);
+        store_flag(s, fold, word, into[0]);
     ci_build_leave(&s->b, outside);
 }
 
@@ -252,15 +252,15 @@ static int
 ask_for_block(CiSplitter *s, const CiStmt *fold, CiMemory *word)
 {
     const CiExpr *zero = ci_expr_const(s->b.sym, 0), *one = ci_expr_const(s->b.sym, 1);
-    CiMemory *told = alloc_bool(s, "told");
+    CiMemory *reported = alloc_bool(s, "told");
     const CiExpr *only = ci_expr_index(s->b.sym, ci_build_name(&s->b, "k"), one);
-    CiStmt *asked = ci_build_fold(&s->b, only, one, CI_OP_any, told);
-    asked->loc = fold->loc;
-    CiStmts *outside = ci_build_enter(&s->b, &asked->body);
-    int is_known = ask(s, word);
+    CiStmt *requested = ci_build_fold(&s->b, only, one, CI_OP_any, reported);
+    requested->loc = fold->loc;
+    CiStmts *outside = ci_build_enter(&s->b, &requested->body);
+    int is_known = load_flag(s, word);
     ci_build_yield(&s->b, &is_known, 1);
     ci_build_leave(&s->b, outside);
-    return ci_build_load(&s->b, told, zero, 1);
+    return ci_build_load(&s->b, reported, zero, 1);
 }
 
 /* A block's part in pieces, until it or another has found the answer. */
@@ -281,18 +281,18 @@ fold_in_pieces(CiSplitter *s, CiStmt *fold, CiMemory **into, const CiExpr *first
         ci_build_for(&s->b, "c", ci_expr_ceildiv(sym, count, size), CI_RUN_serial);
     CiStmts *outside = ci_build_enter(&s->b, &pieces->body);
     const CiExpr *done = ci_expr_mul(sym, pieces->vars[0], size);
-    ci_build_ask(&s->b, CI_STMT_exit, CI_COMPARE_is, ask_for_block(s, fold, word));
+    ci_build_compare(&s->b, CI_STMT_exit, CI_COMPARE_is, ask_for_block(s, fold, word));
     build_part(s, fold, piece, ci_expr_add(sym, first, done),
                ci_expr_min(sym, size, ci_expr_sub(sym, count, done)));
     int found = ci_build_load(&s->b, piece[0], zero, 1);
     ci_build_store(&s->b, into[0], zero, found); /* those before have decided nothing */
-    tell(s, fold, word, into[0]);
-    ci_build_ask(&s->b, CI_STMT_exit, is_any ? CI_COMPARE_is : CI_COMPARE_is_not, found);
+    store_flag(s, fold, word, into[0]);
+    ci_build_compare(&s->b, CI_STMT_exit, is_any ? CI_COMPARE_is : CI_COMPARE_is_not, found);
     ci_build_leave(&s->b, outside);
 }
 
 void
-ci_split_fold_part(CiSplitter *s, CiStmt *fold, const CiExpr *first, const CiExpr *count)
+ci_split_fold_chunk(CiSplitter *s, CiStmt *fold, const CiExpr *first, const CiExpr *count)
 {
     CiSym *sym = s->b.sym;
     CiMemory **into = CI_NEW_ARRAY(s->b.ctx, CiMemory *, fold->ninto + 1);
@@ -300,14 +300,14 @@ ci_split_fold_part(CiSplitter *s, CiStmt *fold, const CiExpr *first, const CiExp
         into[k] = ci_build_alloc(&s->b, ci_build_name(&s->b, "part"), fold->into[k]->dtype, 1,
                                  CI_SPACE_register, ci_expr_const(sym, 1));
     if (!count)
-        count = ci_split_part_of(s, fold, &first);
+        count = ci_split_chunk_of(s, fold, &first);
     if (reports_result(s, fold) && s->has_own_order)
         fold_in_pieces(s, fold, into, first, count);
     else
         fold_at_once(s, fold, into, first, count);
     for (int k = 0; k < fold->ninto; k++) {
         CiMemory *partial = add_partial(s, fold->into[k]->dtype, s->npartials + k);
-        ci_build_store(&s->b, partial, place_of(s, s->part),
+        ci_build_store(&s->b, partial, position_of(s, s->chunk),
                        ci_build_load(&s->b, into[k], ci_expr_const(sym, 0), 1));
     }
 }
@@ -332,15 +332,15 @@ ci_split_fold_sums(CiSplitter *s, CiStmt *fold)
         partials[k] = add_partial(s, fold->into[k]->dtype, s->npartials + k);
     if (reports_result(s, fold))
         add_word(s, fold);
-    const CiExpr *part = ci_expr_index(sym, ci_build_name(&s->b, "c"), s->parts);
+    const CiExpr *chunk = ci_expr_index(sym, ci_build_name(&s->b, "c"), s->chunks);
     CiStmt *made = ci_build_copy(&s->b, fold);
-    made->vars[0] = part;
-    made->extents[0] = s->parts;
+    made->vars[0] = chunk;
+    made->extents[0] = s->chunks;
     made->nvars = 1;
     if (s->has_own_order || is_free(fold))
         made->blocks = NULL;
     else if (!s->size)
-        made->blocks = s->parts;
+        made->blocks = s->chunks;
     else if (fold->order.kind == CI_FOLD_pairwise)
         made->order = (CiFoldOrder){.kind = CI_FOLD_pairwise}; /* one after another */
     else
@@ -348,7 +348,7 @@ ci_split_fold_sums(CiSplitter *s, CiStmt *fold)
     CiStmts *outside = ci_build_enter(&s->b, &made->body);
     int *values = CI_NEW_ARRAY(s->b.ctx, int, fold->ninto + 1);
     for (int k = 0; k < fold->ninto; k++)
-        values[k] = ci_build_load(&s->b, partials[k], place_of(s, part), 1);
+        values[k] = ci_build_load(&s->b, partials[k], position_of(s, chunk), 1);
     ci_build_yield(&s->b, values, fold->ninto);
     ci_build_leave(&s->b, outside);
 }
@@ -379,13 +379,13 @@ finish_fold(void *arg, CiStmt *stmt)
 
 /* Of a proc of parts nothing else is left. */
 static void
-part_fold(void *arg, CiStmt *stmt)
+chunk_fold(void *arg, CiStmt *stmt)
 {
     CiSplitter *s = arg;
     if (stmt->kind != CI_STMT_fold)
         return;
     int count = count_partials(s, stmt);
-    ci_split_fold_part(s, stmt, NULL, NULL);
+    ci_split_fold_chunk(s, stmt, NULL, NULL);
     s->npartials += count;
 }
 
@@ -409,19 +409,19 @@ make_finish(CiSplitter *s, const CiProc *proc)
 
 /* Units are parts of points; lanes stay inside. */
 static void
-make_parts(CiSplitter *s, CiProc *proc)
+make_chunks(CiSplitter *s, CiProc *proc)
 {
     s->b.proc = proc;
     s->b.to = &proc->body;
     find_loops(s);
-    rewrite_folds(s, part_fold);
+    rewrite_folds(s, chunk_fold);
     CiStmts *where = &proc->body, inner;
     for (int k = 0; k < s->nloops && s->loops[k]->run == CI_RUN_parallel; k++)
         where = &s->loops[k]->body;
     inner = *where;
     *where = (CiStmts){0};
     CiStmts *outside = ci_build_enter(&s->b, where);
-    CiStmt *loop = ci_build_loop(&s->b, s->part, s->parts, CI_RUN_parallel);
+    CiStmt *loop = ci_build_loop(&s->b, s->chunk, s->chunks, CI_RUN_parallel);
     loop->body = inner;
     ci_build_leave(&s->b, outside);
 }
@@ -430,17 +430,17 @@ static void
 split(CiSplitter *s)
 {
     CiProc *proc = s->b.proc;
-    s->part = ci_expr_index(s->b.sym, ci_build_name(&s->b, "c"), s->parts);
+    s->chunk = ci_expr_index(s->b.sym, ci_build_name(&s->b, "c"), s->chunks);
     make_finish(s, proc);
-    make_parts(s, proc);
+    make_chunks(s, proc);
 }
 
 void
 ci_split(CiBuild *b)
 {
     CiProc *proc = b->proc;
-    CiSplitter s = {.b = *b, .parts = proc->head.parts, .size = proc->head.part};
-    if (!s.parts || proc->head.kind || proc->is_finish || proc->head.is_chained)
+    CiSplitter s = {.b = *b, .chunks = proc->head.chunks, .size = proc->head.chunk};
+    if (!s.chunks || proc->head.kind || proc->is_finish || proc->head.is_chained)
         return;
     find_loops(&s);
     CI_REQUIRE(b->ctx, first_fold(s.inside));
@@ -484,10 +484,10 @@ only_fold(const CiStmts *block)
 }
 
 static int64_t
-count_parts(const CiSplitter *s, const CiExpr *points)
+count_chunks(const CiSplitter *s, const CiExpr *points)
 {
     if (points->high == CI_INFINITY)
-        return CI_CHOOSE(&s->b, unknown_parts);
+        return CI_CHOOSE(&s->b, unknown_chunks);
     int64_t blocks = ci_occupancy_points(points),
             multiprocessors = CI_CHOOSE(&s->b, multiprocessors),
             together = CI_CHOOSE(&s->b, fold_points);
@@ -495,7 +495,7 @@ count_parts(const CiSplitter *s, const CiExpr *points)
         blocks = (blocks + together - 1) / together;
     if (blocks >= CI_CHOOSE(&s->b, fold_blocks) * multiprocessors)
         return 1;
-    return CI_CHOOSE(&s->b, part_blocks) * multiprocessors / (blocks ? blocks : 1);
+    return CI_CHOOSE(&s->b, chunk_blocks) * multiprocessors / (blocks ? blocks : 1);
 }
 
 /* A fold so long, of so few points, that a card would have little to do: how many parts depends on
@@ -510,11 +510,11 @@ ci_split_blocks(CiBuild *b)
     CiStmts *block = &proc->body;
     if (proc->head.is_tree || proc->is_finish)
         return;
-    if (proc->head.parts && is_running(block)) {
+    if (proc->head.chunks && is_running(block)) {
         ci_split_running(b);
         return;
     }
-    proc->head.parts = proc->head.part = NULL; /* those of another machine */
+    proc->head.chunks = proc->head.chunk = NULL; /* those of another machine */
     for (int k = 0; k < proc->head.naxes; k++) {
         CiStmt *loop = block->first;
         if (!loop || loop->kind != CI_STMT_for || loop->next)
@@ -528,18 +528,18 @@ ci_split_blocks(CiBuild *b)
         length_of(&s, fold)->high < CI_CHOOSE(b, long_fold))
         return;
     const CiExpr *length = length_of(&s, fold);
-    int64_t parts = count_parts(&s, points),
-            unit = CI_CHOOSE(b, part_rounds) * b->machine->threads * (ci_stmts_gather(&fold->body) ? 1 : 4);
-    if (parts < 2)
+    int64_t chunks = count_chunks(&s, points),
+            unit = CI_CHOOSE(b, chunk_rounds) * b->machine->threads * (ci_stmts_gather(&fold->body) ? 1 : 4);
+    if (chunks < 2)
         return;
-    s.parts = ci_expr_const(sym, parts);
-    s.size = ci_expr_mul(sym, ci_expr_ceildiv(sym, length, ci_expr_const(sym, parts * unit)),
+    s.chunks = ci_expr_const(sym, chunks);
+    s.size = ci_expr_mul(sym, ci_expr_ceildiv(sym, length, ci_expr_const(sym, chunks * unit)),
                          ci_expr_const(sym, unit));
     if (length->kind == CI_EXPR_const) /* no more than have elements */
-        s.parts = ci_expr_ceildiv(sym, length, s.size);
-    if (s.parts->kind == CI_EXPR_const && s.parts->value < 2)
+        s.chunks = ci_expr_ceildiv(sym, length, s.size);
+    if (s.chunks->kind == CI_EXPR_const && s.chunks->value < 2)
         return;
-    proc->head.parts = s.parts;
-    proc->head.part = s.size;
+    proc->head.chunks = s.chunks;
+    proc->head.chunk = s.size;
     split(&s);
 }

@@ -112,7 +112,7 @@ static bool
 is_root(const CiKernel *kernel, const CiNest *nest)
 {
     const CiPlacement *placement = ci_kernel_find_placement(kernel, nest->target);
-    return !placement || placement->place != CI_PLACE_register;
+    return !placement || placement->stored != CI_STORED_register;
 }
 
 static void

@@ -66,9 +66,9 @@ has_own_lanes(const CiStmt *stmt)
 static void
 close_group(CiStripper *s)
 {
-    bool is_in_turn = s->is_of_points && ci_stmts_have(&s->group.body, has_own_lanes);
+    bool is_sequential = s->is_of_points && ci_stmts_have(&s->group.body, has_own_lanes);
     if (s->group.number && s->group.body.first)
-        ci_build_loop(&s->b, s->group.var, s->count, is_in_turn ? CI_RUN_serial : CI_RUN_vector)
+        ci_build_loop(&s->b, s->group.var, s->count, is_sequential ? CI_RUN_serial : CI_RUN_vector)
             ->body = s->group.body;
     s->group.number = 0;
 }

@@ -56,16 +56,16 @@ tile_index(Tiler *t, const CiExpr *row, const CiExpr *column)
 }
 
 static void
-turn_square(Tiler *t, const CiAccess *from, CiMemory *tile, const CiExpr *row, const CiExpr *column,
-            int lanes)
+transpose_square(Tiler *t, const CiAccess *from, CiMemory *tile, const CiExpr *row, const CiExpr *column,
+                 int lanes)
 {
     CiType type = ci_type_of(tile->dtype, lanes);
-    int values[CI_TURN_LANES];
+    int values[CI_TRANSPOSE_LANES];
     for (int k = 0; k < lanes; k++)
         values[k] =
             ci_build_load(&t->b, from->memory,
                           source_index(t, from->index, row, plus(t, column, number(t, k))), lanes);
-    ci_build_turn(&t->b, type, values);
+    ci_build_transpose(&t->b, type, values);
     for (int k = 0; k < lanes; k++)
         ci_build_store(&t->b, tile, tile_index(t, plus(t, row, number(t, k)), column), values[k]);
 }
@@ -104,7 +104,7 @@ fill(Tiler *t, const CiAccess *from, CiMemory *tile)
     CiSym *sym = t->b.sym;
     int lanes = t->b.machine->vector_bytes / (int)ci_dtype_size(tile->dtype);
     CiStmts *outside = t->b.to;
-    lanes = lanes < CI_TURN_LANES ? lanes : CI_TURN_LANES;
+    lanes = lanes < CI_TRANSPOSE_LANES ? lanes : CI_TRANSPOSE_LANES;
     if (t->b.machine->threads || !has_vectors(tile->dtype)) {
         move_rest(t, from, tile, number(t, 0), number(t, 0), t->columns);
         return;
@@ -116,8 +116,8 @@ fill(Tiler *t, const CiAccess *from, CiMemory *tile)
     ci_build_enter(&t->b, &right->body);
     CiStmt *down = ci_build_for(&t->b, "r", squares_down, CI_RUN_serial);
     ci_build_enter(&t->b, &down->body);
-    turn_square(t, from, tile, times(t, down->vars[0], lanes), times(t, right->vars[0], lanes),
-                lanes);
+    transpose_square(t, from, tile, times(t, down->vars[0], lanes), times(t, right->vars[0], lanes),
+                     lanes);
     ci_build_leave(&t->b, outside);
     const CiExpr *rows = times(t, squares_down, lanes), *columns = times(t, squares, lanes);
     move_rest(t, from, tile, number(t, 0), columns, t->columns);
@@ -168,8 +168,8 @@ stage_rows(Tiler *t, const CiStmt *fold)
 static const CiExpr *
 cut(Tiler *t, CiStmt *loop, int size)
 {
-    const CiExpr *extent = loop->extents[0], *trips = number(t, size);
-    const CiExpr *tiles = ci_expr_ceildiv(t->b.sym, extent, trips),
+    const CiExpr *extent = loop->extents[0], *iterations = number(t, size);
+    const CiExpr *tiles = ci_expr_ceildiv(t->b.sym, extent, iterations),
                  *tile = ci_expr_index(t->b.sym, ci_build_name(&t->b, "t"), tiles);
     loop->extents[0] = tiles;
     loop->vars[0] = tile;

@@ -5,10 +5,10 @@
 #include <string.h>
 
 void
-ci_build_turn(CiBuild *b, CiType type, int *values)
+ci_build_transpose(CiBuild *b, CiType type, int *values)
 {
-    int turned[CI_TURN_LANES];
-    CI_REQUIRE(b->ctx, type.lanes <= CI_TURN_LANES);
+    int turned[CI_TRANSPOSE_LANES];
+    CI_REQUIRE(b->ctx, type.lanes <= CI_TRANSPOSE_LANES);
     for (int round = 1; round < type.lanes; round *= 2) {
         for (int k = 0; k < type.lanes / 2; k++) {
             const int pair[] = {values[k], values[k + type.lanes / 2]};

@@ -13,8 +13,8 @@ unroll(void *arg, CiStmt *stmt)
         return;
     }
     CI_REQUIRE(b->ctx, stmt->extents[0]->kind == CI_EXPR_const);
-    for (int64_t trip = 0; trip < stmt->extents[0]->value; trip++)
-        ci_build_trip(b, &stmt->body, stmt->vars[0], ci_expr_const(b->sym, trip));
+    for (int64_t iteration = 0; iteration < stmt->extents[0]->value; iteration++)
+        ci_build_iteration(b, &stmt->body, stmt->vars[0], ci_expr_const(b->sym, iteration));
 }
 
 void

@@ -113,7 +113,7 @@ typedef struct Question {
 } Question;
 
 static void
-ask(void *arg, const CiStmt *stmt)
+visit(void *arg, const CiStmt *stmt)
 {
     Question *q = arg;
     const CiVarying *v = &q->varying;
@@ -134,7 +134,7 @@ const char *
 ci_why_not_lanes(CiContext *ctx, const CiProc *proc, const CiStmts *body, const CiExpr *lane_var)
 {
     Question q = {ci_vary(ctx, proc, body, lane_var), NULL};
-    ci_stmts_visit(body, ask, &q);
+    ci_stmts_visit(body, visit, &q);
     return q.why;
 }
 

@@ -104,7 +104,7 @@ add_vectors(Vectorizer *v, const CiStmt *loop, int lanes)
         /* A scalar loop: the elements may be read again a few cycles later, and a masked store delays such a load. */
         CiStmt *rest = ci_build_for(&v->b, "r", ci_expr_sub(sym, extent, first), CI_RUN_serial);
         ci_build_enter(&v->b, &rest->body);
-        ci_build_trip(&v->b, &loop->body, loop->vars[0], ci_expr_add(sym, first, rest->vars[0]));
+        ci_build_iteration(&v->b, &loop->body, loop->vars[0], ci_expr_add(sym, first, rest->vars[0]));
     } else {
         CiStmt *rest = ci_build_test(&v->b, CI_STMT_if, CI_COMPARE_less, first, extent);
         ci_build_enter(&v->b, &rest->body);

@@ -70,7 +70,7 @@ typedef struct CiRun {
     void (*apply)(const CiUfuncLoop *loops, int32_t number, int64_t count, void *out, const void *a,
                   int64_t a_step, const void *b, int64_t b_step);
     const CiUfuncLoop *ufuncs;
-    int64_t *turn; /* chained kernels: units that have published */
+    int64_t *ticket; /* chained kernels: units that have published */
     /* Returns 0 once the unit's turn has come, or what the kernel ends with. */
     int32_t (*wait)(void *arg, int64_t unit);
     void *wait_arg;

@@ -18,11 +18,11 @@ void
 ci_ufunc_apply(const CiUfuncLoop *loops, int32_t number, int64_t count, void *out, const void *a,
                int64_t a_step, const void *b, int64_t b_step)
 {
-    intptr_t trips = (intptr_t)count, step = (intptr_t)ci_dtype_size(ci_op_ufunc_result(number));
+    intptr_t iterations = (intptr_t)count, step = (intptr_t)ci_dtype_size(ci_op_ufunc_result(number));
     char *unary[] = {(char *)(uintptr_t)a, out},
          *binary[] = {(char *)(uintptr_t)a, (char *)(uintptr_t)b, out};
     const intptr_t unary_steps[] = {(intptr_t)a_step, step},
                    binary_steps[] = {(intptr_t)a_step, (intptr_t)b_step, step};
     if (count > 0)
-        ci_ufunc_call(loops[number], b ? binary : unary, &trips, b ? binary_steps : unary_steps);
+        ci_ufunc_call(loops[number], b ? binary : unary, &iterations, b ? binary_steps : unary_steps);
 }

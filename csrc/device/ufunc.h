@@ -31,7 +31,7 @@ typedef struct CiUfuncTable {
 CiUfuncLoop ci_ufunc_table_open(CiUfuncTable *table, CiUfuncLoop numpys);
 void ci_ufunc_table_close(CiUfuncTable *table);
 
-/* Where verdicts of earlier processes are (ufunc_verdicts.c). */
+/* Where verdicts of earlier processes are (ufunc_decisions.c). */
 typedef struct CiUfuncVerdicts {
     CiCache *const *cache; /* the runtime's, which may be NULL */
     char libraries[65];    /* a digest of NumPy, the C library and the processor */
@@ -51,8 +51,8 @@ typedef struct CiUfuncVector {
 void ci_ufunc_verdicts_open(CiUfuncVerdicts *verdicts, CiCache *const *cache, CiUfuncLoop numpys);
 /* How many operands of a function have been compared, and the variant with NumPy's bits, or -1; 0: no
  * verdict is there. */
-int64_t ci_ufunc_verdict_read(const CiUfuncVector *vector, int *variant);
-void ci_ufunc_verdict_write(const CiUfuncVector *vector, int variant, int64_t points);
+int64_t ci_ufunc_decision_read(const CiUfuncVector *vector, int *variant);
+void ci_ufunc_decision_write(const CiUfuncVector *vector, int variant, int64_t points);
 
 /* The loop that runs the function after a test; NumPy's if there is none. The vector outlives its
  * calls. */

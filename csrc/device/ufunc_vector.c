@@ -46,7 +46,7 @@ call_numpys(const Run *run, char *const *operands, char *out, intptr_t count)
 
 /* Packs the operands that were left out; their number. */
 static int64_t
-pack_rare(const Run *run, const CiVmathBlock *block, char (*packed)[MAX_BYTES], int16_t *places,
+pack_rare(const Run *run, const CiVmathBlock *block, char (*packed)[MAX_BYTES], int16_t *positions,
           int64_t count)
 {
     size_t size = run->size;
@@ -54,12 +54,12 @@ pack_rare(const Run *run, const CiVmathBlock *block, char (*packed)[MAX_BYTES], 
     for (int k = 0; k < block->nrare; k++) {
         const CiVmathRare *rare = &block->rare[k];
         for (int lane = 0; lane < lanes_of(run->row->dtype); lane++) {
-            int64_t place = rare->first + lane;
-            if (!(rare->lanes >> lane & 1) || place >= count)
+            int64_t position = rare->first + lane;
+            if (!(rare->lanes >> lane & 1) || position >= count)
                 continue;
             for (int a = 0; a < run->row->nargs; a++)
                 memcpy(packed[a] + (size_t)n * size, rare->operands[a] + (size_t)lane * size, size);
-            places[n++] = (int16_t)place;
+            positions[n++] = (int16_t)position;
         }
     }
     return n;
@@ -70,15 +70,15 @@ static __attribute__((noinline)) void
 finish_rare(Run *run, CiVmathBlock *block, int64_t count)
 {
     char packed[2][MAX_BYTES], results[MAX_BYTES];
-    int16_t places[CI_VMATH_BLOCK];
+    int16_t positions[CI_VMATH_BLOCK];
     char *operands[2] = {packed[0], packed[1]};
-    int64_t n = pack_rare(run, block, packed, places, count);
+    int64_t n = pack_rare(run, block, packed, positions, count);
 
     ci_float_flags_restore(run->flags);
     call_numpys(run, operands, results, (intptr_t)n);
     run->flags = ci_float_flags_read();
     for (int64_t k = 0; k < n; k++)
-        memcpy(block->out + (size_t)places[k] * run->size, results + (size_t)k * run->size, run->size);
+        memcpy(block->out + (size_t)positions[k] * run->size, results + (size_t)k * run->size, run->size);
 }
 
 typedef struct Wide {
@@ -316,7 +316,7 @@ static const CiVmathRow *
 recall(CiUfuncVector *vector)
 {
     int variant;
-    if (ci_ufunc_verdict_read(vector, &variant) == 0)
+    if (ci_ufunc_decision_read(vector, &variant) == 0)
         return NULL;
     const CiVmathRow *row = variant < 0 ? &none : &vector->rows[variant];
     atomic_store_explicit(&vector->row, row, memory_order_release);
@@ -332,7 +332,7 @@ test(CiUfuncVector *vector)
         row = is_equal(vector, &vector->rows[k]) ? &vector->rows[k] : row;
     ci_float_flags_restore(flags);
     atomic_store_explicit(&vector->row, row, memory_order_release);
-    ci_ufunc_verdict_write(vector, row == &none ? -1 : (int)(row - vector->rows), TEST_POINTS);
+    ci_ufunc_decision_write(vector, row == &none ? -1 : (int)(row - vector->rows), TEST_POINTS);
     return row;
 }
 
@@ -430,9 +430,9 @@ ci_ufunc_vector_check(const CiUfuncVector *vector, const CiVmathRow *row, uint64
             fill(&points, a, (int)(k % 8));
         if (row->nargs > 1)
             fill(&points, b, (int)(k / 8 % 8));
-        int64_t place = find_difference(vector, row, operands);
-        if (place >= 0 && found++ == 0)
-            *example = bits_at(a, place, size);
+        int64_t position = find_difference(vector, row, operands);
+        if (position >= 0 && found++ == 0)
+            *example = bits_at(a, position, size);
     }
     ci_float_flags_restore(flags);
     return found;

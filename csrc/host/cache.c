@@ -36,7 +36,7 @@ struct CiCache {
     atomic_bool has_swept;
     _Atomic int64_t hits, misses, stores, rejected;
     char *_Atomic warning;
-    atomic_uint told; /* of each kind once: bits of Trouble */
+    atomic_uint reported; /* of each kind once: bits of Trouble */
 };
 
 static void __attribute__((format(printf, 3, 4)))
@@ -44,7 +44,7 @@ warn(CiCache *cache, Trouble trouble, const char *format, ...)
 {
     char *text = NULL, *none = NULL;
     va_list args;
-    if (atomic_fetch_or(&cache->told, trouble) & trouble)
+    if (atomic_fetch_or(&cache->reported, trouble) & trouble)
         return;
     va_start(args, format);
     int length = vasprintf(&text, format, args);
@@ -60,13 +60,13 @@ ci_cache_take_warning(CiCache *cache)
 }
 
 static bool
-try_directory(CiCache *cache, const char *path, bool asked_for)
+try_directory(CiCache *cache, const char *path, bool is_requested)
 {
     char resolved[CI_FOLDER_PATH];
     const char *reason = ci_folder_why_not(path, false, resolved);
     if (!reason)
         strcpy(cache->directory, resolved);
-    else if (asked_for)
+    else if (is_requested)
         warn(
             cache, TROUBLE_folder,
             "the disk cache in %s is not used: %s; set CINDUCTOR_CACHE_DIR to a folder of your own",

@@ -152,7 +152,7 @@ drain(Child *child)
             close_end(&child->from);
             return;
         }
-        size_t room = MAX_OUTPUT - child->length, take = (size_t)got < room ? (size_t)got : room;
+        size_t space = MAX_OUTPUT - child->length, take = (size_t)got < space ? (size_t)got : space;
         memcpy(child->result->output + child->length, bytes, take);
         child->length += take;
     }
@@ -201,25 +201,25 @@ wait_for(Child *child, int ms)
 static int
 attend(Child *child, double timeout_s, bool (*should_stop)(void *arg), void *arg)
 {
-    int64_t start = ci_os_time_ns(), asked = start;
+    int64_t start = ci_os_time_ns(), requested = start;
     int error = 0;
     while (!child->reaped && !error) {
-        wait_for(child, child->from >= 0 ? CI_ASK_MS : 1);
+        wait_for(child, child->from >= 0 ? CI_POLL_MS : 1);
         int64_t now = ci_os_time_ns();
-        bool ask = now - asked >= (int64_t)CI_ASK_MS * 1000000;
-        if (ask || child->from < 0)
+        bool is_due = now - requested >= (int64_t)CI_POLL_MS * 1000000;
+        if (is_due || child->from < 0)
             error = reap(child, WNOHANG);
         if (child->reaped)
             break;
         if (timeout_s > 0 && (double)(now - start) * 1e-9 > timeout_s)
             child->result->timed_out = true;
-        else if (ask && should_stop && should_stop(arg))
+        else if (is_due && should_stop && should_stop(arg))
             child->result->interrupted = true;
         if (child->result->timed_out || child->result->interrupted) {
             kill(-child->pid, SIGKILL);
             error = reap(child, 0);
         }
-        asked = ask ? now : asked;
+        requested = is_due ? now : requested;
     }
     return error;
 }

@@ -71,10 +71,10 @@ const char *
 ci_folder_temporary(int number)
 {
     static const char *const places[] = {"/tmp", "/var/tmp", "/dev/shm"};
-    const char *asked = getenv("TMPDIR");
-    if (number == 0 && asked && *asked == '/')
-        return asked;
-    number -= asked && *asked == '/';
+    const char *requested = getenv("TMPDIR");
+    if (number == 0 && requested && *requested == '/')
+        return requested;
+    number -= requested && *requested == '/';
     return number < (int)(sizeof places / sizeof *places) ? places[number] : NULL;
 }
 
@@ -162,14 +162,14 @@ CiLockStatus
 ci_lock_take(const char *path, double timeout_s, bool (*should_stop)(void *arg), void *arg,
              int *lock)
 {
-    int64_t began = ci_os_time_ns(), asked = began;
+    int64_t began = ci_os_time_ns(), requested = began;
     int error, nap_ms = 1;
     while ((error = attempt(path, lock)) == EWOULDBLOCK) {
         int64_t now = ci_os_time_ns();
         if ((double)(now - began) * 1e-9 > timeout_s)
             return CI_LOCK_none;
-        if (now - asked >= (int64_t)CI_ASK_MS * 1000000) {
-            asked = now;
+        if (now - requested >= (int64_t)CI_POLL_MS * 1000000) {
+            requested = now;
             if (should_stop && should_stop(arg))
                 return CI_LOCK_stopped;
         }

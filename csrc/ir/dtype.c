@@ -34,8 +34,8 @@ typedef struct NarrowRow {
 } NarrowRow;
 
 static const NarrowRow narrow_rows[CI_DTYPE_COUNT + 1] = {
-#define NARROW(name, storage, size, character, exponent, mantissa, form, from, sum)                \
-    [CI_DTYPE_##name] = {"round_" #form, CI_DTYPE_##from, CI_DTYPE_##sum},
+#define NARROW(name, storage, size, character, exponent, mantissa, io, from, sum)                  \
+    [CI_DTYPE_##name] = {"round_" #io, CI_DTYPE_##from, CI_DTYPE_##sum},
 #include "ir/dtypes.def"
 };
 

@@ -278,9 +278,9 @@ CiBlock *ci_graph_enter(CiGraph *g, CiBlock *block);
 CiNode *ci_graph_param(CiGraph *g, CiBlock *block, CiDtype dtype, CiKind kind, int rank,
                        const CiExpr *const *sizes, const int8_t *order);
 void ci_graph_block_result(CiGraph *g, CiBlock *block, CiNode *value);
-/* `trip` and `induction` (trip count and induction variable): for only, else NULL. Appends the
+/* `trip_count` and `induction` (trip count and induction variable): for only, else NULL. Appends the
  * region and its result nodes; returns the region. */
-CiNode *ci_graph_region(CiGraph *g, CiOp op, int nargs, CiNode *const *args, const CiExpr *trip,
+CiNode *ci_graph_region(CiGraph *g, CiOp op, int nargs, CiNode *const *args, const CiExpr *trip_count,
                         const CiExpr *induction, int nblocks, CiBlock *const *blocks, CiLoc loc);
 CiNode *ci_node_set_kind(CiNode *node, CiKind kind); /* scalar and python need rank 0 */
 
@@ -298,7 +298,7 @@ struct CiMap *ci_graph_symbols(const CiGraph *g);
 void ci_graph_print(CiText *out, CiGraph *g);
 /* Prints the same text for graphs that differ only in the names of data-dependent symbols or in
  * hints. */
-void ci_graph_print_form(CiText *out, CiGraph *g);
+void ci_graph_print_canonical(CiText *out, CiGraph *g);
 CiGraph *ci_graph_parse(CiContext *ctx, const char *text);
 /* `s0 in [0, inf) from in0.sizes 1 hint 7`; `f32[3] on 1`: a symbol and an input more. */
 const CiExpr *ci_graph_parse_symbol(CiGraph *g, const char *text);

@@ -510,11 +510,11 @@ ci_graph_block_result(CiGraph *g, CiBlock *block, CiNode *value)
 }
 
 CiNode *
-ci_graph_region(CiGraph *g, CiOp op, int nargs, CiNode *const *args, const CiExpr *trip,
+ci_graph_region(CiGraph *g, CiOp op, int nargs, CiNode *const *args, const CiExpr *trip_count,
                 const CiExpr *induction, int nblocks, CiBlock *const *blocks, CiLoc loc)
 {
     CiNode *node = new_node(g, op, nargs, args, loc);
-    const CiExpr *starts[2] = {trip, induction};
+    const CiExpr *starts[2] = {trip_count, induction};
     node->starts = op == CI_OP_for ? copy_exprs(g, 2, starts) : NULL;
     node->blocks = CI_NEW_ARRAY(g->ctx, CiBlock *, nblocks + 1);
     memcpy(node->blocks, blocks, sizeof(CiBlock *) * (size_t)nblocks);

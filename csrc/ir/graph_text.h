@@ -4,14 +4,14 @@
 
 #include "ir/text_common.h"
 
-typedef struct CiGraphForm {
-    CiForm form;
+typedef struct CiGraphIo {
+    CiTextIo io;
     CiGraph *g;
     CiMap *values; /* read: id + 1 of a node, or the address of an interned input name -> CiNode */
-} CiGraphForm;
+} CiGraphIo;
 
-CiNode *ci_graph_form_value(CiGraphForm *p, CiNode *node); /* %3, in0 */
-void ci_graph_form_nodes(CiGraphForm *p, const CiBlock *block);
-void ci_graph_form_results(CiGraphForm *p, CiBlock *block, const char *word); /* return %3, in0 */
+CiNode *ci_graph_io_value(CiGraphIo *p, CiNode *node); /* %3, in0 */
+void ci_graph_io_nodes(CiGraphIo *p, const CiBlock *block);
+void ci_graph_io_results(CiGraphIo *p, CiBlock *block, const char *word); /* return %3, in0 */
 
 #endif

@@ -2,13 +2,13 @@
 #include "ir/kernel.h"
 
 const char *
-ci_place_name(CiPlace place)
+ci_stored_name(CiStored stored)
 {
     static const char *const names[] = {
-#define PLACE(name) #name,
+#define STORED(name) #name,
 #include "ir/kernel.def"
     };
-    return names[place];
+    return names[stored];
 }
 
 const char *const ci_template_names[CI_TEMPLATE_COUNT] = {
@@ -27,17 +27,17 @@ counts(const CiKernel *kernel)
 }
 
 const CiExpr *
-ci_kernel_parts(CiSym *sym, const CiKernel *kernel)
+ci_kernel_chunks(CiSym *sym, const CiKernel *kernel)
 {
     const CiExpr *length = ci_expr_const(sym, 1);
-    if (kernel->split_parts)
-        return ci_expr_const(sym, kernel->split_parts);
+    if (kernel->split_chunks)
+        return ci_expr_const(sym, kernel->split_chunks);
     if (!kernel->split_extent)
         return NULL;
     for (int k = 0; k < kernel->stages[0].naxes; k++)
         length = ci_expr_mul(sym, length, kernel->stages[0].axes[k].extent);
-    const CiExpr *parts = ci_expr_ceildiv(sym, length, kernel->split_extent);
-    return counts(kernel) ? ci_expr_max(sym, parts, ci_expr_const(sym, 1)) : parts;
+    const CiExpr *chunks = ci_expr_ceildiv(sym, length, kernel->split_extent);
+    return counts(kernel) ? ci_expr_max(sym, chunks, ci_expr_const(sym, 1)) : chunks;
 }
 
 bool
@@ -57,7 +57,7 @@ ci_kernel_rows_end(CiSym *sym, const CiKernel *kernel)
     const CiExpr *line = ci_expr_const(sym, 64);
     for (int k = kernel->nplacements - 1; k >= 0; k--) {
         const CiPlacement *row = &kernel->placements[k];
-        if (row->place != CI_PLACE_row)
+        if (row->stored != CI_STORED_row)
             continue;
         const CiExpr *item = ci_expr_const(sym, ci_kernel_row_item_bytes(kernel, row->buffer->dtype)),
                      *bytes = ci_expr_ceildiv(sym, ci_expr_mul(sym, row->row_size, item), line);
@@ -105,7 +105,7 @@ ci_kernel_find_placement(const CiKernel *kernel, const CiBuffer *buffer)
 {
     for (int k = 0; k < kernel->nplacements; k++)
         if (kernel->placements[k].buffer == buffer)
-            return kernel->placements[k].place == CI_PLACE_memory ? NULL : &kernel->placements[k];
+            return kernel->placements[k].stored == CI_STORED_memory ? NULL : &kernel->placements[k];
     return NULL;
 }
 

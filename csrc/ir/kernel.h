@@ -105,10 +105,10 @@ typedef struct CiKernelAxis {
     int factor; /* vector: lanes in a tile; parallel: rows in one, or 0 */
 } CiKernelAxis;
 
-typedef enum CiPlace {
-#define PLACE(name) CI_PLACE_##name,
+typedef enum CiStored {
+#define STORED(name) CI_STORED_##name,
 #include "ir/kernel.def"
-} CiPlace;
+} CiStored;
 
 /* Elements of a head of an attention template, at most. */
 #define CI_ATTENTION_SIZE 256
@@ -163,7 +163,7 @@ typedef struct CiStage {
 /* How a buffer made in the kernel is kept. */
 typedef struct CiPlacement {
     CiBuffer *buffer;
-    CiPlace place;          /* register: read only in the stage that makes it */
+    CiStored stored;          /* register: read only in the stage that makes it */
     bool is_taken, is_kept; /* scalar: loaded before the tree, stored after it */
     const CiExpr *row_base; /* row: element number of the outer point's first element */
     const CiExpr *row_size; /* row: elements (times the tile when lanes are on an outer axis) */
@@ -198,7 +198,7 @@ struct CiKernel {
     int nsize_args, capsize_args;
     const CiExpr *split_extent; /* elements of a part; NULL: not split, or into subtrees */
     bool is_chained;            /* parts hand on what they add; there is no finishing function */
-    int split_parts;            /* subtrees of a pairwise fold, a power of two; or 0 */
+    int split_chunks;            /* subtrees of a pairwise fold, a power of two; or 0 */
     const CiExpr
         *unit_work; /* elements one unit touches: how many units make a chunk worth a thread */
     CiLoc *locs;
@@ -231,14 +231,14 @@ typedef struct CiKernels {
     const CiPassPlan *plan; /* of the passes over their procs; NULL: all of them, without an observer */
 } CiKernels;
 
-const char *ci_place_name(CiPlace place);
+const char *ci_stored_name(CiStored stored);
 extern const char *const ci_template_names[CI_TEMPLATE_COUNT]; /* "" of none */
 
 /* A nest of its first stage scans or packs. */
 static inline bool
 ci_kernel_is_split(const CiKernel *kernel)
 {
-    return kernel->split_extent || kernel->split_parts;
+    return kernel->split_extent || kernel->split_chunks;
 }
 /* Lanes of the last outer axis, or 1. */
 static inline int64_t
@@ -255,7 +255,7 @@ ci_kernel_row_item_bytes(const CiKernel *kernel, CiDtype dtype)
 }
 
 /* Parts of a split kernel; at least one, which says how much was packed. NULL: it is not split. */
-const CiExpr *ci_kernel_parts(CiSym *sym, const CiKernel *kernel);
+const CiExpr *ci_kernel_chunks(CiSym *sym, const CiKernel *kernel);
 /* Bytes of scratch up to the end of the kernel's last row, in whole lines of a cache. */
 const CiExpr *ci_kernel_rows_end(CiSym *sym, const CiKernel *kernel);
 bool ci_kernel_runs(const CiKernel *kernel);

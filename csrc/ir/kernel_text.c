@@ -9,153 +9,153 @@
 
 /* takes in0, out buf0; sizes s0, 4*s1 */
 static void
-form_arguments(CiLoopForm *p, CiKernel *kernel)
+io_arguments(CiLoopIo *p, CiKernel *kernel)
 {
-    CiForm *f = &p->form;
+    CiTextIo *f = &p->io;
     int capstored = 0, nstored = 0;
-    ci_form_indent(f);
-    ci_form_text(f, "takes");
+    ci_io_indent(f);
+    ci_io_text(f, "takes");
     bool takes_any = f->out || (f->lex.kind == CI_TOKEN_name && !ci_lexer_is(&f->lex, "work"));
-    for (int k = 0; takes_any && ci_form_more(f, k, kernel->nbuffers, NULL); k++) {
-        ci_form_text(f, k ? "" : " ");
+    for (int k = 0; takes_any && ci_io_more(f, k, kernel->nbuffers, NULL); k++) {
+        ci_io_text(f, k ? "" : " ");
         bool is_stored =
-            ci_form_flag(f, "out ", f->out && kernel->is_stored && kernel->is_stored[k]);
-        CiBuffer *buffer = ci_loop_form_buffer(p, f->out ? kernel->buffers[k] : NULL);
+            ci_io_flag(f, "out ", f->out && kernel->is_stored && kernel->is_stored[k]);
+        CiBuffer *buffer = ci_loop_io_buffer(p, f->out ? kernel->buffers[k] : NULL);
         if (f->out)
             continue;
         buffer->is_written |= is_stored && buffer->kind == CI_BUFFER_input;
         CI_PUSH(f->ctx, kernel->buffers, kernel->nbuffers, kernel->capbuffers, buffer);
         CI_PUSH(f->ctx, kernel->is_stored, nstored, capstored, is_stored);
     }
-    bool has_sizes = ci_form_flag(f, "; sizes ", kernel->nsize_args > 0);
-    for (int k = 0; has_sizes && (f->out ? k < kernel->nsize_args : !k || ci_form_flag(f, ",", false)); k++) {
+    bool has_sizes = ci_io_flag(f, "; sizes ", kernel->nsize_args > 0);
+    for (int k = 0; has_sizes && (f->out ? k < kernel->nsize_args : !k || ci_io_flag(f, ",", false)); k++) {
         const CiExpr *size = f->out ? kernel->size_args[k] : NULL;
-        ci_form_expr(f, f->out && k ? "," : "", &size, "");
+        ci_io_expr(f, f->out && k ? "," : "", &size, "");
         if (!f->out)
             CI_PUSH(f->ctx, kernel->size_args, kernel->nsize_args, kernel->capsize_args, size);
     }
-    ci_form_text(f, "\n");
+    ci_io_text(f, "\n");
 }
 
 /* for i0<s0 parallel, rows of s1<=16 are lanes split 4096 { … } */
 static void
-form_loops(CiLoopForm *p, CiKernel *kernel)
+io_loops(CiLoopIo *p, CiKernel *kernel)
 {
-    CiForm *f = &p->form;
+    CiTextIo *f = &p->io;
     int outside = f->nscope;
-    if (ci_form_flag(f, "template ", kernel->kind != CI_TEMPLATE_none)) {
+    if (ci_io_flag(f, "template ", kernel->kind != CI_TEMPLATE_none)) {
         kernel->kind =
-            (CiTemplate)ci_form_choice(f, ci_template_names, CI_TEMPLATE_COUNT, kernel->kind, "template");
-        ci_form_text(f, " ");
+            (CiTemplate)ci_io_choice(f, ci_template_names, CI_TEMPLATE_COUNT, kernel->kind, "template");
+        ci_io_text(f, " ");
     }
-    ci_form_text(f, "for");
-    ci_kernel_form_axes(p, &kernel->outer, &kernel->nouter);
+    ci_io_text(f, "for");
+    ci_kernel_io_axes(p, &kernel->outer, &kernel->nouter);
     kernel->nparallel = f->out ? kernel->nparallel : kernel->nouter;
-    kernel->lanes_on_outer = ci_form_flag(f, " lanes on outer", kernel->lanes_on_outer);
-    if (ci_form_flag(f, ", rows of ", kernel->row != NULL)) {
-        ci_form_expr(f, "", &kernel->row, "<=");
-        kernel->short_row = ci_form_int(f, kernel->short_row);
-        ci_form_text(f, " are lanes");
+    kernel->lanes_on_outer = ci_io_flag(f, " lanes on outer", kernel->lanes_on_outer);
+    if (ci_io_flag(f, ", rows of ", kernel->row != NULL)) {
+        ci_io_expr(f, "", &kernel->row, "<=");
+        kernel->short_row = ci_io_int(f, kernel->short_row);
+        ci_io_text(f, " are lanes");
     }
-    kernel->is_chained = ci_form_flag(f, " chained ", kernel->split_extent && kernel->is_chained);
-    if (ci_form_flag(f, " split into ", !kernel->split_extent && kernel->split_parts))
-        kernel->split_parts = (int)ci_form_int(f, kernel->split_parts);
-    else if (kernel->is_chained || ci_form_flag(f, " split ", kernel->split_extent != NULL))
-        ci_form_expr(f, "", &kernel->split_extent, "");
-    ci_form_enter(f, " {");
-    kernel->locs = ci_form_locs(f, kernel->locs, &kernel->nlocs);
+    kernel->is_chained = ci_io_flag(f, " chained ", kernel->split_extent && kernel->is_chained);
+    if (ci_io_flag(f, " split into ", !kernel->split_extent && kernel->split_chunks))
+        kernel->split_chunks = (int)ci_io_int(f, kernel->split_chunks);
+    else if (kernel->is_chained || ci_io_flag(f, " split ", kernel->split_extent != NULL))
+        ci_io_expr(f, "", &kernel->split_extent, "");
+    ci_io_enter(f, " {");
+    kernel->locs = ci_io_locs(f, kernel->locs, &kernel->nlocs);
     kernel->caplocs = f->out ? kernel->caplocs : kernel->nlocs;
-    ci_form_text(f, "\n");
-    form_arguments(p, kernel);
-    ci_form_indent(f);
-    ci_form_expr(f, "work ", &kernel->unit_work, "\n");
-    ci_kernel_form_stages(p, kernel, kernel);
-    ci_form_leave(f, "}\n");
-    ci_form_leave_scope(f, outside);
+    ci_io_text(f, "\n");
+    io_arguments(p, kernel);
+    ci_io_indent(f);
+    ci_io_expr(f, "work ", &kernel->unit_work, "\n");
+    ci_kernel_io_stages(p, kernel, kernel);
+    ci_io_leave(f, "}\n");
+    ci_io_leave_scope(f, outside);
 }
 
-static void form_list(CiLoopForm *p, CiKernels *kernels);
+static void io_list(CiLoopIo *p, CiKernels *kernels);
 
 static CiKernels *
-form_block(CiLoopForm *p, const CiMachine *machine, CiRegion *swaps, CiKernels *kernels)
+io_block(CiLoopIo *p, const CiMachine *machine, CiRegion *swaps, CiKernels *kernels)
 {
-    CiForm *f = &p->form;
+    CiTextIo *f = &p->io;
     if (!f->out)
         kernels = CI_NEW(f->ctx, CiKernels);
-    ci_form_enter(f, " {\n");
+    ci_io_enter(f, " {\n");
     if (!f->out)
         *kernels = (CiKernels){.loops = p->loops, .machine = machine};
     if (kernels)
-        form_list(p, kernels);
+        io_list(p, kernels);
     if (swaps)
-        ci_loop_form_swaps(p, swaps);
-    ci_form_leave(f, "}");
+        ci_loop_io_swaps(p, swaps);
+    ci_io_leave(f, "}");
     return kernels && kernels->nkernels ? kernels : NULL;
 }
 
 /* loop t0<s0 { … }   while buf1 { … } test after { … }   if buf1 { … } else { … } */
 static void
-form_region(CiLoopForm *p, const CiMachine *machine, CiKernel *kernel)
+io_region(CiLoopIo *p, const CiMachine *machine, CiKernel *kernel)
 {
-    CiForm *f = &p->form;
+    CiTextIo *f = &p->io;
     CiRegion *region = kernel->region = f->out ? kernel->region : CI_NEW(f->ctx, CiRegion);
     int outside = f->nscope;
     region->device = f->out ? region->device : kernel->device;
-    if (ci_form_flag(f, "loop ", region->var != NULL)) {
+    if (ci_io_flag(f, "loop ", region->var != NULL)) {
         region->kind = CI_ITEM_for;
-        region->var = ci_loop_form_variable(p, region->var, &region->extent);
-        region->is_parallel = ci_form_flag(f, " parallel", region->is_parallel);
+        region->var = ci_loop_io_variable(p, region->var, &region->extent);
+        region->is_parallel = ci_io_flag(f, " parallel", region->is_parallel);
     } else {
-        bool is_while = ci_form_flag(f, "while ", region->kind == CI_ITEM_while);
+        bool is_while = ci_io_flag(f, "while ", region->kind == CI_ITEM_while);
         region->kind = is_while ? CI_ITEM_while : CI_ITEM_if;
-        ci_form_text(f, is_while ? "" : "if ");
-        region->condition = ci_loop_form_buffer(p, region->condition);
+        ci_io_text(f, is_while ? "" : "if ");
+        region->condition = ci_loop_io_buffer(p, region->condition);
     }
-    kernel->inner[0] = form_block(p, machine, region, kernel->inner[0]);
+    kernel->inner[0] = io_block(p, machine, region, kernel->inner[0]);
     const char *second = region->kind == CI_ITEM_while ? " test after" : " else";
-    if (region->kind != CI_ITEM_for && ci_form_flag(f, second, kernel->inner[1] != NULL))
-        kernel->inner[1] = form_block(p, machine, NULL, kernel->inner[1]);
-    ci_form_text(f, "\n");
-    ci_form_leave_scope(f, outside);
+    if (region->kind != CI_ITEM_for && ci_io_flag(f, second, kernel->inner[1] != NULL))
+        kernel->inner[1] = io_block(p, machine, NULL, kernel->inner[1]);
+    ci_io_text(f, "\n");
+    ci_io_leave_scope(f, outside);
 }
 
 /* k0: … */
 static void
-form_kernel(CiLoopForm *p, const CiMachine *machine, CiKernel *kernel)
+io_kernel(CiLoopIo *p, const CiMachine *machine, CiKernel *kernel)
 {
-    CiForm *f = &p->form;
+    CiTextIo *f = &p->io;
     CiLexer *lex = &f->lex;
-    ci_form_indent(f);
-    kernel->name = ci_form_word(f, kernel->name);
+    ci_io_indent(f);
+    kernel->name = ci_io_word(f, kernel->name);
     kernel->id = f->out ? kernel->id : (int)strtol(kernel->name + 1, NULL, 10);
-    ci_form_text(f, ":");
-    kernel->device = ci_form_device(f, kernel->device);
-    ci_form_text(f, " ");
-    if (ci_form_flag(f, "extern ", kernel->ext != NULL)) {
-        CiExternItem *ext = kernel->ext = ci_loop_form_extern(p, kernel->ext);
-        ci_form_text(f, " -> ");
-        CiBuffer *result = ci_loop_form_buffer(p, ext->result);
+    ci_io_text(f, ":");
+    kernel->device = ci_io_device(f, kernel->device);
+    ci_io_text(f, " ");
+    if (ci_io_flag(f, "extern ", kernel->ext != NULL)) {
+        CiExternItem *ext = kernel->ext = ci_loop_io_extern(p, kernel->ext);
+        ci_io_text(f, " -> ");
+        CiBuffer *result = ci_loop_io_buffer(p, ext->result);
         if (!f->out) {
             ext->device = kernel->device;
             ci_extern_set_result(f->sym, ext, result);
         }
-        ext->loc = ci_form_loc(f, "  ", ext->loc);
-        ci_form_text(f, "\n");
+        ext->loc = ci_io_loc(f, "  ", ext->loc);
+        ci_io_text(f, "\n");
     } else if (f->out ? kernel->check != NULL : ci_loop_is_check(p)) {
-        kernel->check = ci_loop_form_check(p, kernel->check);
+        kernel->check = ci_loop_io_check(p, kernel->check);
     } else if (f->out ? !kernel->region : ci_lexer_is(lex, "for") || ci_lexer_is(lex, "template")) {
-        form_loops(p, kernel);
+        io_loops(p, kernel);
     } else {
-        form_region(p, machine, kernel);
+        io_region(p, machine, kernel);
     }
 }
 
 static void
-form_list(CiLoopForm *p, CiKernels *kernels)
+io_list(CiLoopIo *p, CiKernels *kernels)
 {
-    CiForm *f = &p->form;
+    CiTextIo *f = &p->io;
     for (int k = 0; f->out && k < kernels->nkernels; k++)
-        form_kernel(p, kernels->machine, kernels->kernels[k]);
+        io_kernel(p, kernels->machine, kernels->kernels[k]);
     for (int k = 0; k < kernels->nrefusals; k++)
         ci_text_line(f->out, "# %s", kernels->refusals[k]);
     for (int k = 0; k < kernels->nnotes; k++)
@@ -163,53 +163,53 @@ form_list(CiLoopForm *p, CiKernels *kernels)
     while (!f->out && f->lex.kind == CI_TOKEN_name && !ci_lexer_is(&f->lex, "return") &&
            !ci_lexer_is(&f->lex, "swap")) {
         CiKernel *kernel = CI_NEW(f->ctx, CiKernel);
-        form_kernel(p, kernels->machine, kernel);
+        io_kernel(p, kernels->machine, kernel);
         CI_PUSH(f->ctx, kernels->kernels, kernels->nkernels, kernels->capkernels, kernel);
     }
 }
 
 /* Temps, in the order of their numbers, wherever they live: buf0: f64[u0] private */
 static void
-form_buffers(CiLoopForm *p)
+io_buffers(CiLoopIo *p)
 {
-    CiForm *f = &p->form;
+    CiTextIo *f = &p->io;
     CiLoops *loops = p->loops;
     for (int k = loops->ninputs; f->out ? k < loops->nbuffers
                                         : f->lex.kind == CI_TOKEN_name && !strncmp(f->lex.string, "buf", 3);
          k++) {
-        ci_form_indent(f);
-        CiBuffer *buffer = ci_loop_form_declaration(p, f->out ? loops->buffers[k] : NULL, false);
-        buffer->is_private = ci_form_flag(f, " private", buffer->is_private);
-        ci_form_text(f, "\n");
+        ci_io_indent(f);
+        CiBuffer *buffer = ci_loop_io_declaration(p, f->out ? loops->buffers[k] : NULL, false);
+        buffer->is_private = ci_io_flag(f, " private", buffer->is_private);
+        ci_io_text(f, "\n");
     }
 }
 
 typedef struct Whole {
-    CiLoopForm p;
+    CiLoopIo p;
     CiKernels *kernels;
 } Whole;
 
 static void
-form_text(void *arg)
+io_text(void *arg)
 {
     Whole *whole = arg;
-    CiLoopForm *p = &whole->p;
-    CiForm *f = &p->form;
+    CiLoopIo *p = &whole->p;
+    CiTextIo *f = &p->io;
     const CiMachine *machine = whole->kernels->machine;
-    ci_loop_form_head(p, "kernels");
-    if (ci_form_flag(f, " device=", machine != NULL)) {
-        ci_form_text(f, machine->device);
-        ci_form_text(f, " backend=");
-        ci_form_text(f, machine->backend);
+    ci_loop_io_head(p, "kernels");
+    if (ci_io_flag(f, " device=", machine != NULL)) {
+        ci_io_text(f, machine->device);
+        ci_io_text(f, " backend=");
+        ci_io_text(f, machine->backend);
     }
-    ci_form_enter(f, " {\n");
+    ci_io_enter(f, " {\n");
     for (int k = 0; f->out && k < ci_map_count(p->defined); k++)
         ci_loop_print_defined(p, ((CiCheckItem *)ci_map_value_at(p->defined, k))->symbol);
     while (!f->out && ci_loop_read_defined(p))
         ;
-    form_buffers(p);
-    form_list(p, whole->kernels);
-    ci_loop_form_end(p);
+    io_buffers(p);
+    io_list(p, whole->kernels);
+    ci_loop_io_end(p);
 }
 
 static void
@@ -233,14 +233,14 @@ ci_kernels_print(CiText *out, const CiKernels *kernels)
 {
     Whole whole = {ci_loop_printer(out, kernels->loops), (CiKernels *)(uintptr_t)kernels};
     ci_kernels_visit(kernels, note_defined, whole.p.defined);
-    ci_form_with_symbols(&whole.p.form, whole.p.defined, form_text, &whole);
+    ci_io_with_symbols(&whole.p.io, whole.p.defined, io_text, &whole);
 }
 
 static void
 read_whole(CiContext *ctx, void *arg)
 {
     (void)ctx;
-    ci_form_with_symbols(&((Whole *)arg)->p.form, NULL, form_text, arg);
+    ci_io_with_symbols(&((Whole *)arg)->p.io, NULL, io_text, arg);
 }
 
 CiKernels *
@@ -249,7 +249,7 @@ ci_kernels_parse(CiContext *ctx, const char *text, const CiMachine *machine)
     Whole whole = {ci_loop_reader(ctx, text), CI_NEW(ctx, CiKernels)};
     whole.kernels->loops = whole.p.loops;
     whole.kernels->machine = machine;
-    ci_lexer_run(ctx, &whole.p.form.lex, read_whole, &whole);
+    ci_lexer_run(ctx, &whole.p.io.lex, read_whole, &whole);
     return whole.kernels;
 }
 
@@ -274,7 +274,7 @@ ci_kernels_verify_text(const CiKernels *kernels)
     CiText once = ci_text_new(ctx), twice = ci_text_new(ctx);
     ci_kernels_print(&once, kernels);
     ci_kernels_print(&twice, ci_kernels_parse(ctx, once.data, kernels->machine));
-    ci_form_require_same(ctx, "kernels", without_comments(ctx, once.data), twice.data);
+    ci_io_require_same(ctx, "kernels", without_comments(ctx, once.data), twice.data);
 }
 
 /* ---- one kernel ---- */

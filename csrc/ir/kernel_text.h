@@ -5,8 +5,8 @@
 #include "ir/kernel.h"
 #include "ir/loop_text.h"
 
-void ci_kernel_form_axes(CiLoopForm *p, CiKernelAxis **axes, int *count);
+void ci_kernel_io_axes(CiLoopIo *p, CiKernelAxis **axes, int *count);
 /* Placements and stages of a kernel, or of a leaf in the whole one's tree. */
-void ci_kernel_form_stages(CiLoopForm *p, CiKernel *whole, CiKernel *kernel);
+void ci_kernel_io_stages(CiLoopIo *p, CiKernel *whole, CiKernel *kernel);
 
 #endif

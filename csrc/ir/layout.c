@@ -18,17 +18,17 @@ sort_axes(CiContext *ctx, int rank, bool is_inwards, VoteFunction vote, const vo
     int8_t sorted[CI_MAX_RANK];
     for (int k = 0; k < rank; k++) {
         int8_t axis = (int8_t)(is_inwards ? k : rank - 1 - k);
-        int place = k;
+        int position = k;
         for (int i = k - 1; i >= 0; i--) {
             Vote answer = is_inwards ? vote(arg, sorted[i], axis) : vote(arg, axis, sorted[i]);
             if (answer == VOTE_keep)
                 break;
             if (answer == VOTE_swap)
-                place = i;
+                position = i;
         }
-        for (int i = k; i > place; i--)
+        for (int i = k; i > position; i--)
             sorted[i] = sorted[i - 1];
-        sorted[place] = axis;
+        sorted[position] = axis;
     }
     for (int k = 0; k < rank; k++)
         order[k] = sorted[is_inwards ? k : rank - 1 - k];
@@ -180,7 +180,7 @@ ci_layout_has_dense_steps(CiSym *sym, int rank, const CiExpr *const *sizes,
 typedef struct OperandArg {
     int rank, nargs;
     CiNode *const *args;
-    int8_t (*places)[CI_MAX_RANK]; /* per operand: position of each result axis in its order, -1: no
+    int8_t (*positions)[CI_MAX_RANK]; /* per operand: position of each result axis in its order, -1: no
                                       vote */
 } OperandArg;
 
@@ -190,10 +190,10 @@ vote_by_operands(const void *arg, int outer, int inner)
     const OperandArg *o = arg;
     Vote answer = VOTE_none;
     for (int k = 0; k < o->nargs; k++) {
-        int outer_place = o->places[k][outer], inner_place = o->places[k][inner];
-        if (outer_place < 0 || inner_place < 0)
+        int outer_position = o->positions[k][outer], inner_position = o->positions[k][inner];
+        if (outer_position < 0 || inner_position < 0)
             continue;
-        if (outer_place < inner_place)
+        if (outer_position < inner_position)
             return VOTE_keep;
         answer = VOTE_swap;
     }
@@ -201,16 +201,16 @@ vote_by_operands(const void *arg, int outer, int inner)
 }
 
 static void
-find_places(int rank, const CiNode *node, int8_t *places)
+find_axis_positions(int rank, const CiNode *node, int8_t *positions)
 {
     int missing = rank - node->rank;
     for (int k = 0; k < missing; k++)
-        places[k] = -1;
+        positions[k] = -1;
     for (int k = 0; k < node->rank; k++) {
         int axis = node->order[k];
         bool is_still = node->strides && ci_expr_equals_const(node->strides[axis], 0);
         bool votes = !is_still && !ci_expr_equals_const(node->sizes[axis], 1);
-        places[missing + axis] = (int8_t)(votes ? k : -1);
+        positions[missing + axis] = (int8_t)(votes ? k : -1);
     }
 }
 
@@ -224,7 +224,7 @@ order_of_operands(CiContext *ctx, int rank, bool is_inwards, int nargs, CiNode *
         return ci_layout_c_order(ctx, rank);
     OperandArg arg = {rank, nargs, args, ci_new(ctx, sizeof(int8_t[CI_MAX_RANK]) * (size_t)nargs)};
     for (int k = 0; k < nargs; k++)
-        find_places(rank, args[k], arg.places[k]);
+        find_axis_positions(rank, args[k], arg.positions[k]);
     return sort_axes(ctx, rank, is_inwards, vote_by_operands, &arg);
 }
 

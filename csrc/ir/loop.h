@@ -144,7 +144,7 @@ typedef struct CiNest {
     bool is_combined;    /* by `combine`, with what is there */
     CiOp combine;
     bool is_distinct; /* place: no element is stored twice */
-    bool is_apart;    /* a kernel of its own: beside others it would have fewer points, or end later */
+    bool is_separate;    /* a kernel of its own: beside others it would have fewer points, or end later */
     int device;       /* that it runs on: decided by a loop pass */
     CiLoc *locs;      /* source lines it came from, distinct */
     int nlocs, caplocs;

@@ -19,17 +19,17 @@ note_defined(void *arg, CiItem *item)
 /* ---- nests ---- */
 
 static void
-form_axes(CiLoopForm *p, CiNest *nest, CiAxisKind kind, int *capacity)
+io_axes(CiLoopIo *p, CiNest *nest, CiAxisKind kind, int *capacity)
 {
-    CiForm *f = &p->form;
+    CiTextIo *f = &p->io;
     int from = kind == CI_AXIS_point ? 0 : nest->npoint;
     int count = (kind == CI_AXIS_point ? nest->npoint : nest->naxes) - from;
     if (!f->out && (f->lex.kind != CI_TOKEN_name || (kind == CI_AXIS_point && ci_loop_is_fold(p))))
         return;
-    for (int k = 0; ci_form_more(f, k, count, NULL); k++) {
+    for (int k = 0; ci_io_more(f, k, count, NULL); k++) {
         CiAxis axis = f->out ? nest->axes[from + k] : (CiAxis){.kind = kind};
-        ci_form_text(f, k ? "" : " ");
-        axis.var = ci_loop_form_variable(p, axis.var, &axis.extent);
+        ci_io_text(f, k ? "" : " ");
+        axis.var = ci_loop_io_variable(p, axis.var, &axis.extent);
         if (!f->out)
             CI_PUSH(f->ctx, nest->axes, nest->naxes, *capacity, axis);
     }
@@ -50,29 +50,29 @@ plain_store(CiSym *sym, const CiNest *nest)
 
 /* add apart for i0<4 sum r0<8 { … } */
 static void
-form_loops_of(CiLoopForm *p, CiNest *nest, const CiLexer *store)
+io_loops_of(CiLoopIo *p, CiNest *nest, const CiLexer *store)
 {
-    CiForm *f = &p->form;
+    CiTextIo *f = &p->io;
     const CiLexer *lex = &f->lex;
     int capacity = 0, outside = f->nscope;
     if (!f->out)
         nest->is_combined =
             !ci_lexer_is(lex, "for") && !ci_lexer_is(lex, "apart") && !ci_lexer_is(lex, "distinct");
     if (nest->is_combined) {
-        nest->combine = ci_form_op(f, nest->combine);
-        ci_form_text(f, " ");
+        nest->combine = ci_io_op(f, nest->combine);
+        ci_io_text(f, " ");
     }
-    nest->is_apart = ci_form_flag(f, "apart ", nest->is_apart);
-    nest->is_distinct = ci_form_flag(f, "distinct ", nest->is_distinct);
-    ci_form_text(f, "for");
-    form_axes(p, nest, CI_AXIS_point, &capacity);
+    nest->is_separate = ci_io_flag(f, "apart ", nest->is_separate);
+    nest->is_distinct = ci_io_flag(f, "distinct ", nest->is_distinct);
+    ci_io_text(f, "for");
+    io_axes(p, nest, CI_AXIS_point, &capacity);
     nest->npoint = f->out ? nest->npoint : nest->naxes;
-    ci_form_text(f, " ");
-    if (ci_loop_form_fold(p, nest)) {
-        form_axes(p, nest, ci_nest_is_scan(nest) ? CI_AXIS_scan : CI_AXIS_reduce, &capacity);
-        ci_form_text(f, " ");
+    ci_io_text(f, " ");
+    if (ci_loop_io_fold(p, nest)) {
+        io_axes(p, nest, ci_nest_is_scan(nest) ? CI_AXIS_scan : CI_AXIS_reduce, &capacity);
+        ci_io_text(f, " ");
     }
-    ci_loop_form_body(p, nest);
+    ci_loop_io_body(p, nest);
     nest->caplocs = nest->nlocs;
     if (store)
         ci_loop_read_store(p, nest, store);
@@ -80,14 +80,14 @@ form_loops_of(CiLoopForm *p, CiNest *nest, const CiLexer *store)
         nest->store = plain_store(f->sym, nest);
     if (!nest->store)
         ci_lexer_fail(&f->lex, "%s has another number of axes than its nest", nest->target->name);
-    ci_form_leave_scope(f, outside);
+    ci_io_leave_scope(f, outside);
 }
 
 /* ---- items, printed ---- */
 
 /* Symbols in the sizes of a buffer that is declared before the check that finds their values. */
 static void
-print_defined_of(CiLoopForm *p, const CiBuffer *buffer)
+print_defined_of(CiLoopIo *p, const CiBuffer *buffer)
 {
     for (int k = 0; k < buffer->rank; k++)
         for (int n = 0; n < buffer->sizes[k]->nsymbols; n++)
@@ -95,41 +95,41 @@ print_defined_of(CiLoopForm *p, const CiBuffer *buffer)
 }
 
 static void
-declare_up_to(CiLoopForm *p, int end)
+declare_up_to(CiLoopIo *p, int end)
 {
     for (; p->ndeclared < end; p->ndeclared++) {
         print_defined_of(p, p->loops->buffers[p->ndeclared]);
-        ci_form_indent(&p->form);
-        ci_loop_form_declaration(p, p->loops->buffers[p->ndeclared], false);
-        ci_form_text(&p->form, "\n");
+        ci_io_indent(&p->io);
+        ci_loop_io_declaration(p, p->loops->buffers[p->ndeclared], false);
+        ci_io_text(&p->io, "\n");
     }
 }
 
 /* `buf0: f32[3]` where that has not been declared, else `buf0`. */
 static bool
-print_target(CiLoopForm *p, CiBuffer *target, bool may_declare)
+print_target(CiLoopIo *p, CiBuffer *target, bool may_declare)
 {
     bool is_new = may_declare && target->id >= p->ndeclared;
     declare_up_to(p, target->id + !is_new);
-    ci_form_indent(&p->form);
+    ci_io_indent(&p->io);
     if (is_new)
-        ci_loop_form_declaration(p, target, false);
+        ci_loop_io_declaration(p, target, false);
     else
-        ci_loop_form_buffer(p, target);
+        ci_loop_io_buffer(p, target);
     p->ndeclared += is_new;
     return is_new;
 }
 
 static void
-print_nest(CiLoopForm *p, CiNest *nest)
+print_nest(CiLoopIo *p, CiNest *nest)
 {
-    CiLexer store = p->form.lex;
+    CiLexer store = p->io.lex;
     if (ci_nest_count(nest))
         declare_up_to(p, ci_nest_count(nest)->id + 1);
-    if (!print_target(p, nest->target, plain_store(p->form.sym, nest) == nest->store))
-        ci_loop_form_store(p, nest);
-    ci_form_text(&p->form, " = ");
-    form_loops_of(p, nest, &store);
+    if (!print_target(p, nest->target, plain_store(p->io.sym, nest) == nest->store))
+        ci_loop_io_store(p, nest);
+    ci_io_text(&p->io, " = ");
+    io_loops_of(p, nest, &store);
 }
 
 static int
@@ -159,12 +159,12 @@ varies(const CiBuffer *buffer)
 }
 
 
-static void form_items(CiLoopForm *p, CiItems *items);
+static void io_items(CiLoopIo *p, CiItems *items);
 
 /* A buffer that a region stores lives outside of it, and is declared before, where its size is
  * known there. */
 static void
-declare_before_region(CiLoopForm *p, const CiRegion *region)
+declare_before_region(CiLoopIo *p, const CiRegion *region)
 {
     const CiItems *inner[3] = {&region->condition_items, &region->body, &region->other};
     for (int k = 0; k < 3; k++) {
@@ -178,75 +178,75 @@ declare_before_region(CiLoopForm *p, const CiRegion *region)
 /* ---- items ---- */
 
 static void
-form_inner(CiLoopForm *p, CiRegion *region, CiItems *items, const char *close)
+io_inner(CiLoopIo *p, CiRegion *region, CiItems *items, const char *close)
 {
-    ci_form_enter(&p->form, " {\n");
-    form_items(p, items);
+    ci_io_enter(&p->io, " {\n");
+    io_items(p, items);
     if (items == &region->body)
-        ci_loop_form_swaps(p, region);
-    ci_form_leave(&p->form, close);
+        ci_loop_io_swaps(p, region);
+    ci_io_leave(&p->io, close);
 }
 
 static void
-form_region(CiLoopForm *p, CiItem *item)
+io_region(CiLoopIo *p, CiItem *item)
 {
-    CiForm *f = &p->form;
+    CiTextIo *f = &p->io;
     CiRegion *region = item->region;
     int outside = f->nscope;
-    if (ci_form_flag(f, "for ", item->kind == CI_ITEM_for)) {
+    if (ci_io_flag(f, "for ", item->kind == CI_ITEM_for)) {
         item->kind = CI_ITEM_for;
-        region->var = ci_loop_form_variable(p, region->var, &region->extent);
-        region->is_parallel = ci_form_flag(f, " parallel", region->is_parallel);
-        form_inner(p, region, &region->body, "}\n");
-    } else if (ci_form_flag(f, "while", item->kind == CI_ITEM_while)) {
+        region->var = ci_loop_io_variable(p, region->var, &region->extent);
+        region->is_parallel = ci_io_flag(f, " parallel", region->is_parallel);
+        io_inner(p, region, &region->body, "}\n");
+    } else if (ci_io_flag(f, "while", item->kind == CI_ITEM_while)) {
         item->kind = CI_ITEM_while;
-        form_inner(p, region, &region->condition_items, "} test ");
-        region->condition = ci_loop_form_buffer(p, region->condition);
-        form_inner(p, region, &region->body, "}\n");
+        io_inner(p, region, &region->condition_items, "} test ");
+        region->condition = ci_loop_io_buffer(p, region->condition);
+        io_inner(p, region, &region->body, "}\n");
     } else {
         item->kind = CI_ITEM_if;
-        ci_form_text(f, "if ");
-        region->condition = ci_loop_form_buffer(p, region->condition);
-        form_inner(p, region, &region->body, "} else");
-        form_inner(p, region, &region->other, "}\n");
+        ci_io_text(f, "if ");
+        region->condition = ci_loop_io_buffer(p, region->condition);
+        io_inner(p, region, &region->body, "} else");
+        io_inner(p, region, &region->other, "}\n");
     }
     region->kind = item->kind;
-    ci_form_leave_scope(f, outside);
+    ci_io_leave_scope(f, outside);
 }
 
 static void
-print_item(CiLoopForm *p, CiItem *item)
+print_item(CiLoopIo *p, CiItem *item)
 {
-    CiForm *f = &p->form;
+    CiTextIo *f = &p->io;
     if (item->kind == CI_ITEM_nest) {
         print_nest(p, item->nest);
     } else if (item->kind == CI_ITEM_extern) {
         print_target(p, item->ext->result, true);
-        ci_form_text(f, " = extern ");
-        ci_loop_form_extern(p, item->ext);
-        ci_form_loc(f, "  ", item->ext->loc);
-        ci_form_text(f, "\n");
+        ci_io_text(f, " = extern ");
+        ci_loop_io_extern(p, item->ext);
+        ci_io_loc(f, "  ", item->ext->loc);
+        ci_io_text(f, "\n");
     } else if (item->check) {
-        ci_form_indent(f);
-        ci_loop_form_check(p, item->check);
+        ci_io_indent(f);
+        ci_loop_io_check(p, item->check);
         if (item->check->symbol)
             ci_map_put(p->printed, CI_KEY(item->check->symbol), (void *)item->check->symbol);
     } else {
         declare_before_region(p, item->region);
-        ci_form_indent(f);
-        form_region(p, item);
+        ci_io_indent(f);
+        io_region(p, item);
     }
 }
 
 /* name: type | name: type = … | name = extern … | name[store] = for …; false: nothing but a declaration. */
 static bool
-read_store(CiLoopForm *p, CiItem *item)
+read_store(CiLoopIo *p, CiItem *item)
 {
-    CiForm *f = &p->form;
+    CiTextIo *f = &p->io;
     CiLexer store;
     bool has_store = false, is_new = !ci_map_find(p->buffers, CI_KEY(f->lex.string));
     CiBuffer *buffer =
-        is_new ? ci_loop_form_declaration(p, NULL, false) : ci_loop_form_buffer(p, NULL);
+        is_new ? ci_loop_io_declaration(p, NULL, false) : ci_loop_io_buffer(p, NULL);
     if (is_new && !ci_lexer_is(&f->lex, "="))
         return false;
     item->nest = CI_NEW(f->ctx, CiNest);
@@ -254,32 +254,32 @@ read_store(CiLoopForm *p, CiItem *item)
     item->nest->fold = CI_OP_none;
     if (!is_new && ci_lexer_is(&f->lex, "[")) {
         has_store = true;
-        store = ci_loop_form_store(p, item->nest);
+        store = ci_loop_io_store(p, item->nest);
     }
-    ci_form_text(f, "=");
+    ci_io_text(f, "=");
     buffer->is_written = buffer->kind == CI_BUFFER_input;
-    if (ci_form_flag(f, "extern", false)) {
-        *item = (CiItem){.kind = CI_ITEM_extern, .ext = ci_loop_form_extern(p, NULL)};
-        item->ext->loc = ci_form_loc(f, "  ", item->ext->loc);
+    if (ci_io_flag(f, "extern", false)) {
+        *item = (CiItem){.kind = CI_ITEM_extern, .ext = ci_loop_io_extern(p, NULL)};
+        item->ext->loc = ci_io_loc(f, "  ", item->ext->loc);
         ci_extern_set_result(f->sym, item->ext, buffer);
         return true;
     }
-    form_loops_of(p, item->nest, has_store ? &store : NULL);
+    io_loops_of(p, item->nest, has_store ? &store : NULL);
     return true;
 }
 
 static void
-read_item(CiLoopForm *p, CiItems *items)
+read_item(CiLoopIo *p, CiItems *items)
 {
-    CiForm *f = &p->form;
+    CiTextIo *f = &p->io;
     CiItem item = {.kind = CI_ITEM_nest};
     if (ci_lexer_is(&f->lex, "for") || ci_lexer_is(&f->lex, "while") || ci_lexer_is(&f->lex, "if")) {
         item.region = CI_NEW(f->ctx, CiRegion);
-        form_region(p, &item);
+        io_region(p, &item);
     } else if (ci_loop_read_defined(p)) {
         return;
     } else if (ci_loop_is_check(p)) {
-        item.check = ci_loop_form_check(p, NULL);
+        item.check = ci_loop_io_check(p, NULL);
         item.kind = item.check->symbol ? CI_ITEM_symbol : CI_ITEM_check;
     } else if (!read_store(p, &item)) {
         return;
@@ -288,9 +288,9 @@ read_item(CiLoopForm *p, CiItems *items)
 }
 
 static void
-form_items(CiLoopForm *p, CiItems *items)
+io_items(CiLoopIo *p, CiItems *items)
 {
-    CiForm *f = &p->form;
+    CiTextIo *f = &p->io;
     for (int k = 0; f->out && k < items->count; k++)
         print_item(p, &items->items[k]);
     while (!f->out && f->lex.kind == CI_TOKEN_name && !ci_lexer_is(&f->lex, "return") &&
@@ -299,35 +299,35 @@ form_items(CiLoopForm *p, CiItems *items)
 }
 
 static void
-form_text(void *arg)
+io_text(void *arg)
 {
-    CiLoopForm *p = arg;
-    ci_loop_form_head(p, "loops");
-    ci_form_enter(&p->form, " {\n");
-    form_items(p, &p->loops->items);
-    declare_up_to(p, p->form.out ? p->loops->nbuffers : 0);
-    ci_loop_form_end(p);
+    CiLoopIo *p = arg;
+    ci_loop_io_head(p, "loops");
+    ci_io_enter(&p->io, " {\n");
+    io_items(p, &p->loops->items);
+    declare_up_to(p, p->io.out ? p->loops->nbuffers : 0);
+    ci_loop_io_end(p);
 }
 
 void
 ci_loops_print(CiText *out, const CiLoops *loops)
 {
-    CiLoopForm p = ci_loop_printer(out, loops);
+    CiLoopIo p = ci_loop_printer(out, loops);
     ci_items_visit(&loops->items, note_defined, p.defined);
-    ci_form_with_symbols(&p.form, p.defined, form_text, &p);
+    ci_io_with_symbols(&p.io, p.defined, io_text, &p);
 }
 
 static void
 read_whole(CiContext *ctx, void *arg)
 {
     (void)ctx;
-    ci_form_with_symbols(&((CiLoopForm *)arg)->form, NULL, form_text, arg);
+    ci_io_with_symbols(&((CiLoopIo *)arg)->io, NULL, io_text, arg);
 }
 
 CiLoops *
 ci_loops_parse(CiContext *ctx, const char *text)
 {
-    CiLoopForm p = ci_loop_reader(ctx, text);
-    ci_lexer_run(ctx, &p.form.lex, read_whole, &p);
+    CiLoopIo p = ci_loop_reader(ctx, text);
+    ci_lexer_run(ctx, &p.io.lex, read_whole, &p);
     return p.loops;
 }

@@ -103,8 +103,8 @@ verify_element(const Verifier *v, const CiNest *nest, const CiBuffer *buffer, co
     if (!find_extent(buffer, &low, &high))
         return;
     bool is_inside = index->low >= low && index->high <= high;
-    bool is_apart = index->high < low || index->low > high;
-    if (is_apart || (!is_inside && !v->depth && has_exact_range(index)))
+    bool is_disjoint = index->high < low || index->low > high;
+    if (is_disjoint || (!is_inside && !v->depth && has_exact_range(index)))
         fail_nest(v, nest, ci_format(v->ctx, "an element of %s is out of bounds", buffer->name));
 }
 

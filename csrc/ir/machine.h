@@ -68,7 +68,7 @@ typedef struct CiMachine {
     bool (*records_extern)(const CiExternItem *item);
     bool has_collectives;
     const int64_t *choices; /* values of choices.def that the user sets; NULL: the column's */
-    bool *asked; /* by row of choices.def: it had an effect on this compile; NULL: not recorded */
+    bool *requested; /* by row of choices.def: it had an effect on this compile; NULL: not recorded */
 } CiMachine;
 
 /* A row of machine.def, without names, functions and choices. */

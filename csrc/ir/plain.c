@@ -3,7 +3,7 @@
 #include "ir/plain.h"
 
 /* Seconds, and seconds for each element. */
-static const double TRIP = 30e-9, OF_PYTHON = 55e-9, OF_SCALAR = 85e-9, READ = 95e-9, STORE = 100e-9,
+static const double ITERATION = 30e-9, OF_PYTHON = 55e-9, OF_SCALAR = 85e-9, READ = 95e-9, STORE = 100e-9,
                     VIEW = 0.25e-6, ARRAY = 0.9e-6, ELEMENT = 0.6e-9, FUNCTION_ELEMENT = 6e-9,
                     FOLD = 2.8e-6, FOLD_ELEMENT = 2.4e-9, CALL = 4e-6, CALL_ELEMENT = 2e-9;
 static const double BUILD = 39e-3, BUILD_NODE = 68e-6;
@@ -30,7 +30,7 @@ has_param(const CiBlock *block, const CiNode *node)
 
 /* The number of iterations of a while is unknown, except if it counts them in a symbol with a limit. */
 static double
-trips_of(const CiNode *region, const CiSizes *sizes)
+iterations_of(const CiNode *region, const CiSizes *sizes)
 {
     if (region->op == CI_OP_for)
         return sizes->of(sizes, region->starts[0]);
@@ -41,7 +41,7 @@ trips_of(const CiNode *region, const CiSizes *sizes)
             has_param(region->blocks[0], node->args[0]))
             return sizes->of(sizes, node->starts[0]->limit);
     }
-    return sizes->unknown_trips;
+    return sizes->unknown_iterations;
 }
 
 /* One arm of two is taken. */
@@ -52,7 +52,7 @@ region_seconds(const CiNode *node, const CiSizes *sizes)
 
     for (int k = 0; k < node->nblocks; k++)
         inside += block_seconds(node->blocks[k], sizes);
-    return node->op == CI_OP_if ? inside / 2 : trips_of(node, sizes) * (TRIP + inside);
+    return node->op == CI_OP_if ? inside / 2 : iterations_of(node, sizes) * (ITERATION + inside);
 }
 
 static bool

@@ -8,7 +8,7 @@
 /* Returns the numbers of a call's sizes. */
 typedef struct CiSizes {
     double (*of)(const struct CiSizes *sizes, const CiExpr *e);
-    double unknown_trips; /* assumed iterations of a loop with an unknown number of them */
+    double unknown_iterations; /* assumed iterations of a loop with an unknown number of them */
 } CiSizes;
 
 double ci_plain_seconds(const CiGraph *graph, const CiSizes *sizes);

@@ -79,7 +79,7 @@ ci_stmt_is_math(const CiStmt *stmt)
 }
 
 static bool
-is_dear(const CiStmt *stmt)
+is_costly(const CiStmt *stmt)
 {
     return stmt->kind == CI_STMT_let &&
            (ci_stmt_is_math(stmt) || ci_op_has(stmt->op, CI_FACT_costly));
@@ -88,7 +88,7 @@ is_dear(const CiStmt *stmt)
 bool
 ci_stmt_is_costly_reduce(const CiStmt *reduction)
 {
-    return ci_stmts_have(&reduction->body, is_dear);
+    return ci_stmts_have(&reduction->body, is_costly);
 }
 
 bool
@@ -330,7 +330,7 @@ ci_build_and(CiBuild *b, CiStmt *stmt, CiCompare compare, const CiExpr *left, co
 }
 
 CiStmt *
-ci_build_ask(CiBuild *b, CiStmtKind kind, CiCompare is, int value)
+ci_build_compare(CiBuild *b, CiStmtKind kind, CiCompare is, int value)
 {
     return add_test(b, kind, (CiCondition){.compare = is, .value = value});
 }

@@ -19,7 +19,7 @@
  * `finishes k0`: the proc runs after k0. `tree`: its loops are those of regions. A builder replaces
  * the loops of a `template product`. Points are loops `over i0, i1 by 64 in lanes`: i1 has tiles of
  * 64 iterations, which are lanes. `rows [s1] up to 16`: shorter rows are lanes. A reduction is split
- * into `parts [46] of [65536]`. Without `of` the parts are subtrees. The parts of a scan may be
+ * into `chunks [46] of [65536]`. Without `of` the parts are subtrees. The parts of a scan may be
  * `chained`.
  *
  * Loops count from 0 to their extent in steps of one, and say how they run. Iterations of
@@ -228,9 +228,9 @@ typedef struct CiProcHead {
     bool has_lanes;            /* the last of them runs in lanes */
     const CiExpr *row;         /* elements of a row: rows of at most short_row are lanes; NULL: none */
     int64_t short_row;
-    const CiExpr *parts, *part; /* parts of its reduction or scan, NULL: one; elements of each, NULL:
+    const CiExpr *chunks, *chunk; /* chunks of its reduction or scan, NULL: one; elements of each, NULL:
                                    they are subtrees */
-    bool is_chained;            /* a part starts from what the one before it has handed on */
+    bool is_chained;            /* a chunk starts from the prefix that the one before publishes */
     const CiLoc *locs;
     int nlocs;
 } CiProcHead;
@@ -343,7 +343,7 @@ extern const char *const ci_launch_names[CI_LAUNCH_COUNT];
 /* Reads them off the procs of the kernel. */
 CiLaunchExprs ci_procs_launch(const CiProcs *procs, const char *kernel);
 /* Their text: `units 8*s0; scratch_bytes 64;`. */
-void ci_launch_form(CiForm *f, CiLaunchExprs *launch);
+void ci_launch_io(CiTextIo *f, CiLaunchExprs *launch);
 /* The first loop of the kind, at whatever depth; NULL: there is none. */
 const CiStmt *ci_stmts_find_loop(const CiStmts *block, CiRunMode run);
 
@@ -392,7 +392,7 @@ CiStmt *ci_build_test(CiBuild *b, CiStmtKind kind, CiCompare compare, const CiEx
 /* One test more. */
 void ci_build_and(CiBuild *b, CiStmt *stmt, CiCompare compare, const CiExpr *left,
                   const CiExpr *right);
-CiStmt *ci_build_ask(CiBuild *b, CiStmtKind kind, CiCompare is, int value);
+CiStmt *ci_build_compare(CiBuild *b, CiStmtKind kind, CiCompare is, int value);
 /* Lets, each the number of its value. */
 int ci_build_let(CiBuild *b, CiType type, CiOp op, int nargs, const int *args);
 int ci_build_const(CiBuild *b, CiType type, CiConst constant);

@@ -86,8 +86,8 @@ ci_procs_launch(const CiProcs *procs, const char *kernel)
 }
 
 void
-ci_launch_form(CiForm *f, CiLaunchExprs *launch)
+ci_launch_io(CiTextIo *f, CiLaunchExprs *launch)
 {
     for (int k = 0; k < CI_LAUNCH_COUNT; k++)
-        ci_form_if(f, ci_format(f->ctx, "%s ", ci_launch_names[k]), &launch->of[k], ";");
+        ci_io_if(f, ci_format(f->ctx, "%s ", ci_launch_names[k]), &launch->of[k], ";");
 }

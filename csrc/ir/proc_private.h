@@ -68,15 +68,15 @@ const CiOperand *ci_stmt_operand(const char *text);
 const char *ci_pattern_next(const char *text);
 
 /* proc_stmt_text.c */
-typedef struct CiProcForm {
-    CiForm form;
+typedef struct CiProcIo {
+    CiTextIo io;
     CiBuild b; /* read: where statements go */
     CiMemory **memories; /* read: those whose names are seen */
     int nmemories, capmemories;
-} CiProcForm;
+} CiProcIo;
 
-CiMemory *ci_proc_form_declaration(CiProcForm *p, CiMemory *memory);
-void ci_proc_form_block(CiProcForm *p, CiStmts *block);
+CiMemory *ci_proc_io_declaration(CiProcIo *p, CiMemory *memory);
+void ci_proc_io_block(CiProcIo *p, CiStmts *block);
 /* The statement's own line, without what is inside of it. */
 void ci_stmt_print(CiText *out, const CiStmt *stmt);
 

@@ -10,10 +10,10 @@
 
 /* f32x16: one word. */
 static CiType
-form_type(CiForm *f, CiType type)
+io_type(CiTextIo *f, CiType type)
 {
     const char *word = f->out ? ci_dtype_name(type.dtype) : NULL;
-    word = ci_form_word(f, word && type.lanes > 1 ? ci_format(f->ctx, "%sx%d", word, type.lanes) : word);
+    word = ci_io_word(f, word && type.lanes > 1 ? ci_format(f->ctx, "%sx%d", word, type.lanes) : word);
     if (f->out)
         return type;
     const char *x = strchr(word, 'x');
@@ -29,100 +29,100 @@ form_type(CiForm *f, CiType type)
 
 /* name: f32x16[4] register */
 CiMemory *
-ci_proc_form_declaration(CiProcForm *p, CiMemory *memory)
+ci_proc_io_declaration(CiProcIo *p, CiMemory *memory)
 {
     static const char *const spaces[] = {
 #define SPACE(name) " " #name,
 #include "ir/proc.def"
     };
-    CiForm *f = &p->form;
+    CiTextIo *f = &p->io;
     memory = f->out ? memory : CI_NEW(f->ctx, CiMemory);
-    memory->is_const = ci_form_flag(f, "const ", memory->is_const);
-    memory->name = ci_form_word(f, memory->name);
-    ci_form_text(f, ": ");
-    CiType type = form_type(f, ci_type_of(memory->dtype, memory->lanes));
+    memory->is_const = ci_io_flag(f, "const ", memory->is_const);
+    memory->name = ci_io_word(f, memory->name);
+    ci_io_text(f, ": ");
+    CiType type = io_type(f, ci_type_of(memory->dtype, memory->lanes));
     memory->dtype = type.dtype;
     memory->lanes = type.lanes;
-    ci_form_expr(f, "[", &memory->size, "]");
-    ci_form_if(f, " from [", &memory->first, "]");
+    ci_io_expr(f, "[", &memory->size, "]");
+    ci_io_if(f, " from [", &memory->first, "]");
     CiSpace space = CI_SPACE_global; /* has no word */
     for (CiSpace k = 0; k < CI_SPACE_COUNT; k++)
-        if (k != CI_SPACE_global && ci_form_flag(f, spaces[k], memory->space == k))
+        if (k != CI_SPACE_global && ci_io_flag(f, spaces[k], memory->space == k))
             space = k;
     memory->space = space;
-    ci_form_if(f, " at [", &memory->offset, "]");
+    ci_io_if(f, " at [", &memory->offset, "]");
     if (!f->out)
         CI_PUSH(f->ctx, p->memories, p->nmemories, p->capmemories, memory);
     return memory;
 }
 
 static CiMemory *
-form_memory(CiProcForm *p, CiMemory *memory)
+io_memory(CiProcIo *p, CiMemory *memory)
 {
-    const char *name = ci_form_word(&p->form, p->form.out ? memory->name : NULL);
-    if (p->form.out)
+    const char *name = ci_io_word(&p->io, p->io.out ? memory->name : NULL);
+    if (p->io.out)
         return memory;
     for (int k = p->nmemories - 1; k >= 0; k--)
         if (strcmp(p->memories[k]->name, name) == 0)
             return p->memories[k];
-    ci_lexer_fail(&p->form.lex, "no memory is called %s here", name);
+    ci_lexer_fail(&p->io.lex, "no memory is called %s here", name);
 }
 
 static int
-form_value(CiProcForm *p, int value)
+io_value(CiProcIo *p, int value)
 {
-    return ci_form_value(&p->form, value, p->form.out ? 0 : p->b.proc->nvalues);
+    return ci_io_value(&p->io, value, p->io.out ? 0 : p->b.proc->nvalues);
 }
 
 /* The values of a call are of its type. */
 static void
-form_args(CiProcForm *p, CiStmt *stmt)
+io_args(CiProcIo *p, CiStmt *stmt)
 {
     int capacity = 0;
-    for (int k = 0; ci_form_more(&p->form, k, stmt->nargs, NULL); k++) {
-        int value = form_value(p, p->form.out ? stmt->args[k] : 0);
-        if (!p->form.out)
-            CI_PUSH(p->form.ctx, stmt->args, stmt->nargs, capacity, value);
+    for (int k = 0; ci_io_more(&p->io, k, stmt->nargs, NULL); k++) {
+        int value = io_value(p, p->io.out ? stmt->args[k] : 0);
+        if (!p->io.out)
+            CI_PUSH(p->io.ctx, stmt->args, stmt->nargs, capacity, value);
     }
-    if (!p->form.out && stmt->kind == CI_STMT_call)
+    if (!p->io.out && stmt->kind == CI_STMT_call)
         stmt->type = p->b.proc->types[stmt->args[0]];
 }
 
 static void
-form_access(CiProcForm *p, CiAccess *at)
+io_access(CiProcIo *p, CiAccess *at)
 {
-    at->memory = form_memory(p, at->memory);
-    ci_form_expr(&p->form, "[", &at->index, "]");
-    ci_form_if(&p->form, " stride [", &at->stride, "]");
+    at->memory = io_memory(p, at->memory);
+    ci_io_expr(&p->io, "[", &at->index, "]");
+    ci_io_if(&p->io, " stride [", &at->stride, "]");
 }
 
 static CiCondition
-form_test(CiProcForm *p, CiCondition test)
+io_test(CiProcIo *p, CiCondition test)
 {
     static const char *const signs[] = {
 #define COMPARE(name, sign) sign,
 #include "ir/proc.def"
     };
-    CiForm *f = &p->form;
-    if (!ci_form_flag(f, "(", test.compare < CI_COMPARE_is)) {
-        bool is_not = ci_form_flag(f, "not ", test.compare == CI_COMPARE_is_not);
+    CiTextIo *f = &p->io;
+    if (!ci_io_flag(f, "(", test.compare < CI_COMPARE_is)) {
+        bool is_not = ci_io_flag(f, "not ", test.compare == CI_COMPARE_is_not);
         test.compare = is_not ? CI_COMPARE_is_not : CI_COMPARE_is;
-        test.value = form_value(p, test.value);
+        test.value = io_value(p, test.value);
         return test;
     }
-    ci_form_expr(f, "", &test.left, " ");
-    test.compare = (CiCompare)ci_form_choice(f, signs, CI_COMPARE_is, test.compare, "comparison");
-    ci_form_expr(f, " ", &test.right, ")");
+    ci_io_expr(f, "", &test.left, " ");
+    test.compare = (CiCompare)ci_io_choice(f, signs, CI_COMPARE_is, test.compare, "comparison");
+    ci_io_expr(f, " ", &test.right, ")");
     return test;
 }
 
 static void
-form_tests(CiProcForm *p, CiStmt *stmt)
+io_tests(CiProcIo *p, CiStmt *stmt)
 {
-    CiForm *f = &p->form;
+    CiTextIo *f = &p->io;
     int capacity = 0;
-    for (int k = 0; !k || ci_form_flag(f, " and ", k < stmt->ntests); k++) {
-        CiCondition test = form_test(p, f->out ? stmt->tests[k] : (CiCondition){.value = -1});
+    for (int k = 0; !k || ci_io_flag(f, " and ", k < stmt->ntests); k++) {
+        CiCondition test = io_test(p, f->out ? stmt->tests[k] : (CiCondition){.value = -1});
         if (!f->out)
             CI_PUSH(f->ctx, stmt->tests, stmt->ntests, capacity, test);
     }
@@ -130,23 +130,23 @@ form_tests(CiProcForm *p, CiStmt *stmt)
 
 /* [at0<n], [-2<=at0<n]: what the symbol's value is promised to be. */
 static void
-form_symbol(CiForm *f, CiStmt *bind)
+io_symbol(CiTextIo *f, CiStmt *bind)
 {
     const CiExpr *symbol = bind->expr;
     int64_t low = f->out ? symbol->low : 0;
-    ci_form_text(f, "[");
+    ci_io_text(f, "[");
     if (f->out ? low != 0 && low != CI_MINUS_INFINITY
                : f->lex.kind == CI_TOKEN_int || ci_lexer_is(&f->lex, "-")) {
-        low = ci_form_int(f, low);
-        ci_form_text(f, "<=");
+        low = ci_io_int(f, low);
+        ci_io_text(f, "<=");
     }
-    const char *name = ci_form_word(f, f->out ? symbol->name : NULL);
-    ci_form_if(f, "<", &bind->limit, "");
-    ci_form_text(f, "]");
+    const char *name = ci_io_word(f, f->out ? symbol->name : NULL);
+    ci_io_if(f, "<", &bind->limit, "");
+    ci_io_text(f, "]");
     if (f->out) {
-        ci_form_enter_scope(f, symbol);
+        ci_io_enter_scope(f, symbol);
         if (f->seen && symbol->symbol_kind != CI_SYMBOL_index)
-            ci_form_collect_symbols(f->seen, symbol);
+            ci_io_collect_symbols(f->seen, symbol);
         return;
     }
     const CiExpr *known = ci_sym_find_symbol(f->sym, name), *limit = bind->limit;
@@ -155,19 +155,19 @@ form_symbol(CiForm *f, CiStmt *bind)
     else
         bind->expr = low || !limit ? ci_expr_unbacked(f->sym, name, low, limit)
                                    : ci_expr_index(f->sym, name, limit);
-    ci_form_enter_scope(f, bind->expr);
+    ci_io_enter_scope(f, bind->expr);
 }
 
 /* A value has the number that is written; those between it and the last are no values. */
 static void
-define(CiProcForm *p, CiStmt *stmt, int64_t value)
+define(CiProcIo *p, CiStmt *stmt, int64_t value)
 {
     CiProc *proc = p->b.proc;
     if (value < 0 || value > 1000000)
-        ci_lexer_fail(&p->form.lex, "%%%lld is no number of a value", (long long)value);
+        ci_lexer_fail(&p->io.lex, "%%%lld is no number of a value", (long long)value);
     while (proc->nvalues <= value) {
         CiType none = {CI_DTYPE_none, 1};
-        CI_PUSH(p->form.ctx, proc->types, proc->nvalues, proc->capvalues, none);
+        CI_PUSH(p->io.ctx, proc->types, proc->nvalues, proc->capvalues, none);
     }
     proc->types[value] = stmt->type;
     stmt->value = (int)value;
@@ -177,58 +177,58 @@ define(CiProcForm *p, CiStmt *stmt, int64_t value)
 
 /* i0<4, i1<s0 */
 static void
-form_loops(CiForm *f, CiStmt *stmt)
+io_loops(CiTextIo *f, CiStmt *stmt)
 {
     if (!f->out) {
         stmt->vars = CI_NEW_ARRAY(f->ctx, const CiExpr *, CI_MAX_FOLD_AXES);
         stmt->extents = CI_NEW_ARRAY(f->ctx, const CiExpr *, CI_MAX_FOLD_AXES);
     }
-    for (int k = 0; ci_form_more(f, k, stmt->nvars, NULL); k++) {
+    for (int k = 0; ci_io_more(f, k, stmt->nvars, NULL); k++) {
         if (k == CI_MAX_FOLD_AXES)
             ci_lexer_fail(&f->lex, "more than %d axes", CI_MAX_FOLD_AXES);
-        const char *name = ci_form_word(f, f->out ? stmt->vars[k]->name : NULL);
-        ci_form_expr(f, "<", &stmt->extents[k], "");
+        const char *name = ci_io_word(f, f->out ? stmt->vars[k]->name : NULL);
+        ci_io_expr(f, "<", &stmt->extents[k], "");
         const CiExpr *var = f->out ? stmt->vars[k] : ci_expr_index(f->sym, name, stmt->extents[k]);
-        stmt->vars[k] = ci_form_enter_scope(f, var);
+        stmt->vars[k] = ci_io_enter_scope(f, var);
         stmt->nvars = f->out ? stmt->nvars : k + 1;
     }
 }
 
 static void
-form_runs(CiForm *f, CiStmt *loop)
+io_runs(CiTextIo *f, CiStmt *loop)
 {
-    const char *name = ci_form_word(f, f->out ? loop->runs->name : NULL);
+    const char *name = ci_io_word(f, f->out ? loop->runs->name : NULL);
     if (f->out) {
-        ci_form_enter_scope(f, loop->runs);
+        ci_io_enter_scope(f, loop->runs);
         return;
     }
     const CiExpr *most = ci_expr_add(f->sym, loop->extents[0], ci_expr_const(f->sym, 1));
-    loop->runs = ci_form_enter_scope(f, ci_expr_index(f->sym, name, most));
+    loop->runs = ci_io_enter_scope(f, ci_expr_index(f->sym, name, most));
 }
 
 static void
-form_in(CiProcForm *p, CiStmt *apply)
+io_in(CiProcIo *p, CiStmt *apply)
 {
-    for (int k = 0; ci_form_more(&p->form, k, apply->nin, NULL); k++) {
+    for (int k = 0; ci_io_more(&p->io, k, apply->nin, NULL); k++) {
         if (k == 2)
-            ci_lexer_fail(&p->form.lex, "more than two operands");
-        form_access(p, &apply->in[k]);
-        apply->nin = p->form.out ? apply->nin : k + 1;
+            ci_lexer_fail(&p->io.lex, "more than two operands");
+        io_access(p, &apply->in[k]);
+        apply->nin = p->io.out ? apply->nin : k + 1;
     }
 }
 
 /* sum into a, argmax into v at k */
 static void
-form_reductions(CiProcForm *p, CiStmt *fold)
+io_reductions(CiProcIo *p, CiStmt *fold)
 {
-    CiForm *f = &p->form;
+    CiTextIo *f = &p->io;
     int capops = 0, capinto = 0;
-    for (int k = 0, at = 0; ci_form_more(f, k, fold->nops, NULL); k++) {
-        CiOp op = ci_form_op(f, f->out ? fold->ops[k] : CI_OP_none);
-        ci_form_text(f, " into");
+    for (int k = 0, at = 0; ci_io_more(f, k, fold->nops, NULL); k++) {
+        CiOp op = ci_io_op(f, f->out ? fold->ops[k] : CI_OP_none);
+        ci_io_text(f, " into");
         for (int w = 0; w < ci_fold_width(op); w++, at++) {
-            ci_form_text(f, w ? " at " : " ");
-            CiMemory *into = form_memory(p, f->out ? fold->into[at] : NULL);
+            ci_io_text(f, w ? " at " : " ");
+            CiMemory *into = io_memory(p, f->out ? fold->into[at] : NULL);
             if (!f->out)
                 CI_PUSH(f->ctx, fold->into, fold->ninto, capinto, into);
         }
@@ -238,66 +238,66 @@ form_reductions(CiProcForm *p, CiStmt *fold)
 }
 
 static void
-form_operand(CiProcForm *p, CiStmt *stmt, const CiOperand *operand)
+io_operand(CiProcIo *p, CiStmt *stmt, const CiOperand *operand)
 {
-    CiForm *f = &p->form;
+    CiTextIo *f = &p->io;
     void *at = (char *)stmt + operand->offset;
     switch (operand->type) {
     case CI_OPERAND_expr:
-        ci_form_expr(f, "[", at, "]");
+        ci_io_expr(f, "[", at, "]");
         break;
     case CI_OPERAND_memory:
-        *(CiMemory **)at = form_memory(p, *(CiMemory **)at);
+        *(CiMemory **)at = io_memory(p, *(CiMemory **)at);
         break;
     case CI_OPERAND_flag:
         *(bool *)at = true;
         break;
     case CI_OPERAND_number:
-        stmt->number = (int)ci_form_int(f, stmt->number);
+        stmt->number = (int)ci_io_int(f, stmt->number);
         break;
     case CI_OPERAND_op:
-        stmt->op = ci_form_op(f, stmt->op);
+        stmt->op = ci_io_op(f, stmt->op);
         break;
     case CI_OPERAND_intrinsic:
-        stmt->intrinsic = (CiIntrinsic)ci_form_choice(f, ci_intrinsic_names, CI_INTRINSIC_COUNT,
-                                                      stmt->intrinsic, "intrinsic");
+        stmt->intrinsic = (CiIntrinsic)ci_io_choice(f, ci_intrinsic_names, CI_INTRINSIC_COUNT,
+                                                    stmt->intrinsic, "intrinsic");
         break;
     case CI_OPERAND_run:
         stmt->run =
-            (CiRunMode)ci_form_choice(f, ci_run_mode_names, CI_RUN_COUNT, stmt->run, "way to run");
+            (CiRunMode)ci_io_choice(f, ci_run_mode_names, CI_RUN_COUNT, stmt->run, "way to run");
         break;
     case CI_OPERAND_runs:
-        form_runs(f, stmt);
+        io_runs(f, stmt);
         break;
     case CI_OPERAND_loops:
-        form_loops(f, stmt);
+        io_loops(f, stmt);
         break;
     case CI_OPERAND_args:
-        form_args(p, stmt);
+        io_args(p, stmt);
         break;
     case CI_OPERAND_at:
-        form_access(p, &stmt->at);
+        io_access(p, &stmt->at);
         break;
     case CI_OPERAND_in:
-        form_in(p, stmt);
+        io_in(p, stmt);
         break;
     case CI_OPERAND_tests:
-        form_tests(p, stmt);
+        io_tests(p, stmt);
         break;
     case CI_OPERAND_constant:
-        *(CiConst *)at = ci_form_const(f, stmt->type.dtype, *(CiConst *)at);
+        *(CiConst *)at = ci_io_const(f, stmt->type.dtype, *(CiConst *)at);
         break;
     case CI_OPERAND_symbol:
-        form_symbol(f, stmt);
+        io_symbol(f, stmt);
         break;
     case CI_OPERAND_declaration:
-        stmt->memory = ci_proc_form_declaration(p, stmt->memory);
+        stmt->memory = ci_proc_io_declaration(p, stmt->memory);
         break;
     case CI_OPERAND_reductions:
-        form_reductions(p, stmt);
+        io_reductions(p, stmt);
         break;
     case CI_OPERAND_order:
-        stmt->order = ci_fold_order_form(f, stmt->order);
+        stmt->order = ci_fold_order_io(f, stmt->order);
     }
 }
 
@@ -326,30 +326,30 @@ has_operand(const CiStmt *stmt, const CiOperand *operand)
 
 /* An operation precedes a name. No other operand of a statement that may have an operation does. */
 static bool
-has_group(CiForm *f, const CiStmt *stmt, const char *group)
+has_group(CiTextIo *f, const CiStmt *stmt, const char *group)
 {
     CiLexer ahead = f->lex;
     if (f->out)
         return has_operand(stmt, ci_stmt_operand(group));
     if (*group != '{')
-        return ci_form_is(f, ci_copy_text(f->ctx, group, strcspn(group, "{")));
+        return ci_io_is(f, ci_copy_text(f->ctx, group, strcspn(group, "{")));
     ci_lexer_next(&ahead);
     return ahead.kind == CI_TOKEN_name;
 }
 
 /* Up to the end of the group. */
 static void
-form_pattern(CiProcForm *p, CiStmt *stmt, const char *at)
+io_pattern(CiProcIo *p, CiStmt *stmt, const char *at)
 {
-    CiForm *f = &p->form;
+    CiTextIo *f = &p->io;
     while (*at && *at != ']') {
         size_t words = strcspn(at, "{[]");
         if (words)
-            ci_form_text(f, ci_copy_text(f->ctx, at, words));
+            ci_io_text(f, ci_copy_text(f->ctx, at, words));
         else if (*at == '{')
-            form_operand(p, stmt, ci_stmt_operand(at));
+            io_operand(p, stmt, ci_stmt_operand(at));
         else if (has_group(f, stmt, at + 1))
-            form_pattern(p, stmt, at + 1);
+            io_pattern(p, stmt, at + 1);
         at = words ? at + words : ci_pattern_next(at);
     }
 }
@@ -358,26 +358,26 @@ form_pattern(CiProcForm *p, CiStmt *stmt, const char *at)
 
 /* Its line, without what is inside of it. */
 static CiStmt *
-form_line(CiProcForm *p, CiStmt *stmt)
+io_line(CiProcIo *p, CiStmt *stmt)
 {
-    CiForm *f = &p->form;
+    CiTextIo *f = &p->io;
     int64_t value = f->out ? stmt->value : 0;
-    bool is_let = ci_form_flag(f, "%", f->out && stmt->kind == CI_STMT_let);
+    bool is_let = ci_io_flag(f, "%", f->out && stmt->kind == CI_STMT_let);
     if (is_let) {
         stmt = f->out ? stmt : ci_build_add(&p->b, CI_STMT_let);
-        value = ci_form_int(f, value);
-        ci_form_text(f, ": ");
-        stmt->type = form_type(f, stmt->type);
-        ci_form_text(f, " = ");
-        stmt->op = ci_form_op(f, stmt->op);
+        value = ci_io_int(f, value);
+        ci_io_text(f, ": ");
+        stmt->type = io_type(f, stmt->type);
+        ci_io_text(f, " = ");
+        stmt->op = ci_io_op(f, stmt->op);
     } else {
-        int kind = ci_form_choice(f, ci_stmt_names, CI_STMT_COUNT, f->out ? stmt->kind : 0, "statement");
+        int kind = ci_io_choice(f, ci_stmt_names, CI_STMT_COUNT, f->out ? stmt->kind : 0, "statement");
         stmt = f->out ? stmt : ci_build_add(&p->b, (CiStmtKind)kind);
     }
     const char *pattern = ci_stmt_pattern(stmt);
     bool is_empty = !*pattern || (f->out && *pattern == '[' && !has_group(f, stmt, pattern + 1));
-    ci_form_text(f, is_empty ? "" : " ");
-    form_pattern(p, stmt, pattern);
+    ci_io_text(f, is_empty ? "" : " ");
+    io_pattern(p, stmt, pattern);
     if (is_let && !f->out)
         define(p, stmt, value);
     return stmt;
@@ -386,48 +386,48 @@ form_line(CiProcForm *p, CiStmt *stmt)
 void
 ci_stmt_print(CiText *out, const CiStmt *stmt)
 {
-    CiProcForm p = {.form = ci_form_printer(out->ctx, NULL, out)};
-    form_line(&p, (CiStmt *)(uintptr_t)stmt);
+    CiProcIo p = {.io = ci_io_printer(out->ctx, NULL, out)};
+    io_line(&p, (CiStmt *)(uintptr_t)stmt);
 }
 
 static void
-form_stmt(CiProcForm *p, CiStmt *stmt)
+io_stmt(CiProcIo *p, CiStmt *stmt)
 {
-    CiForm *f = &p->form;
+    CiTextIo *f = &p->io;
     int outside = f->nscope;
-    ci_form_indent(f);
-    stmt = form_line(p, stmt);
+    ci_io_indent(f);
+    stmt = io_line(p, stmt);
     if (ci_stmt_blocks(stmt)) {
-        ci_form_enter(f, " {");
-        stmt->loc = ci_form_loc(f, "  ", stmt->loc);
-        ci_form_text(f, "\n");
-        ci_proc_form_block(p, &stmt->body);
-        ci_form_leave(f, "}");
-        if (ci_stmt_blocks(stmt) > 1 && ci_form_flag(f, " else", stmt->other.first)) {
-            ci_form_enter(f, " {\n");
-            ci_proc_form_block(p, &stmt->other);
-            ci_form_leave(f, "}");
+        ci_io_enter(f, " {");
+        stmt->loc = ci_io_loc(f, "  ", stmt->loc);
+        ci_io_text(f, "\n");
+        ci_proc_io_block(p, &stmt->body);
+        ci_io_leave(f, "}");
+        if (ci_stmt_blocks(stmt) > 1 && ci_io_flag(f, " else", stmt->other.first)) {
+            ci_io_enter(f, " {\n");
+            ci_proc_io_block(p, &stmt->other);
+            ci_io_leave(f, "}");
         }
-        ci_form_leave_scope(f, outside);
+        ci_io_leave_scope(f, outside);
     } else {
-        stmt->loc = ci_form_loc(f, "  ", stmt->loc);
+        stmt->loc = ci_io_loc(f, "  ", stmt->loc);
     }
-    ci_form_text(f, "\n");
+    ci_io_text(f, "\n");
 }
 
 void
-ci_proc_form_block(CiProcForm *p, CiStmts *block)
+ci_proc_io_block(CiProcIo *p, CiStmts *block)
 {
-    CiForm *f = &p->form;
+    CiTextIo *f = &p->io;
     int memories = p->nmemories, symbols = f->nscope;
     for (CiStmt *stmt = f->out ? block->first : NULL; stmt; stmt = stmt->next)
-        form_stmt(p, stmt);
+        io_stmt(p, stmt);
     if (f->out)
         return;
     CiStmts *outside = ci_build_enter(&p->b, block);
     while (!ci_lexer_is(&f->lex, "}"))
-        form_stmt(p, NULL);
+        io_stmt(p, NULL);
     ci_build_leave(&p->b, outside);
     p->nmemories = memories;
-    ci_form_leave_scope(f, symbols);
+    ci_io_leave_scope(f, symbols);
 }

@@ -5,14 +5,14 @@
 /* ---- procs ---- */
 
 static void
-form_axes(CiForm *f, CiProcHead *head)
+io_axes(CiTextIo *f, CiProcHead *head)
 {
     int capacity = 0;
-    for (int k = 0; ci_form_more(f, k, head->naxes, NULL); k++) {
+    for (int k = 0; ci_io_more(f, k, head->naxes, NULL); k++) {
         CiPointAxis axis = f->out ? head->axes[k] : (CiPointAxis){0};
-        axis.var = ci_form_word(f, axis.var);
-        if (ci_form_flag(f, " by ", axis.tile != 0))
-            axis.tile = (int)ci_form_int(f, axis.tile);
+        axis.var = ci_io_word(f, axis.var);
+        if (ci_io_flag(f, " by ", axis.tile != 0))
+            axis.tile = (int)ci_io_int(f, axis.tile);
         if (!f->out)
             CI_PUSH(f->ctx, head->axes, head->naxes, capacity, axis);
     }
@@ -20,110 +20,110 @@ form_axes(CiForm *f, CiProcHead *head)
 
 /* over i0 by 64, i1 by 8 in lanes parts [46] of [65536]: what passes have still to do. */
 static void
-form_head(CiForm *f, CiProc *proc)
+io_head(CiTextIo *f, CiProc *proc)
 {
     CiProcHead *head = &proc->head;
-    proc->is_finish = ci_form_flag(f, " finishes ", proc->is_finish);
+    proc->is_finish = ci_io_flag(f, " finishes ", proc->is_finish);
     if (proc->is_finish)
-        head->kernel = ci_form_word(f, head->kernel);
-    head->is_tree = ci_form_flag(f, " tree", head->is_tree);
-    if (ci_form_flag(f, " template ", head->kind != CI_TEMPLATE_none))
+        head->kernel = ci_io_word(f, head->kernel);
+    head->is_tree = ci_io_flag(f, " tree", head->is_tree);
+    if (ci_io_flag(f, " template ", head->kind != CI_TEMPLATE_none))
         head->kind =
-            (CiTemplate)ci_form_choice(f, ci_template_names, CI_TEMPLATE_COUNT, head->kind, "template");
-    if (ci_form_flag(f, " over ", head->naxes > 0))
-        form_axes(f, head);
-    head->has_lanes = ci_form_flag(f, " in lanes", head->has_lanes);
-    if (ci_form_flag(f, " rows [", head->row != NULL)) {
-        ci_form_expr(f, "", &head->row, "] up to ");
-        head->short_row = ci_form_int(f, head->short_row);
+            (CiTemplate)ci_io_choice(f, ci_template_names, CI_TEMPLATE_COUNT, head->kind, "template");
+    if (ci_io_flag(f, " over ", head->naxes > 0))
+        io_axes(f, head);
+    head->has_lanes = ci_io_flag(f, " in lanes", head->has_lanes);
+    if (ci_io_flag(f, " rows [", head->row != NULL)) {
+        ci_io_expr(f, "", &head->row, "] up to ");
+        head->short_row = ci_io_int(f, head->short_row);
     }
-    head->is_chained = ci_form_flag(f, " chained", head->parts && head->is_chained);
-    ci_form_if(f, " parts [", &head->parts, "]");
-    if (head->parts)
-        ci_form_if(f, " of [", &head->part, "]");
+    head->is_chained = ci_io_flag(f, " chained", head->chunks && head->is_chained);
+    ci_io_if(f, " parts [", &head->chunks, "]");
+    if (head->chunks)
+        ci_io_if(f, " of [", &head->chunk, "]");
     else if (head->is_chained)
-        ci_form_text(f, " parts [");
+        ci_io_text(f, " parts [");
 }
 
 static void
-form_list(CiForm *f, const char *before, const CiExpr ***exprs, int *count, int *capacity)
+io_list(CiTextIo *f, const char *before, const CiExpr ***exprs, int *count, int *capacity)
 {
-    if (!ci_form_flag(f, before, *count > 0))
+    if (!ci_io_flag(f, before, *count > 0))
         return;
-    for (int k = 0; ci_form_more(f, k, *count, NULL); k++) {
+    for (int k = 0; ci_io_more(f, k, *count, NULL); k++) {
         const CiExpr *e = f->out ? (*exprs)[k] : NULL;
-        ci_form_expr(f, "", &e, "");
+        ci_io_expr(f, "", &e, "");
         if (!f->out)
             CI_PUSH(f->ctx, *exprs, *count, *capacity, e);
     }
 }
 
 static void
-form_proc(CiProcForm *p, CiProc *proc)
+io_proc(CiProcIo *p, CiProc *proc)
 {
-    CiForm *f = &p->form;
-    ci_form_indent(f);
-    ci_form_text(f, "proc ");
-    const char *name = ci_form_word(f, f->out ? proc->name : NULL);
+    CiTextIo *f = &p->io;
+    ci_io_indent(f);
+    ci_io_text(f, "proc ");
+    const char *name = ci_io_word(f, f->out ? proc->name : NULL);
     if (!f->out)
         proc = p->b.proc = ci_procs_add(p->b.procs, name);
     p->nmemories = f->nscope = 0;
-    ci_form_text(f, "(");
+    ci_io_text(f, "(");
     bool has_params = f->out || !(ci_lexer_is(&f->lex, ")") || ci_lexer_is(&f->lex, ";"));
-    for (int k = 0; has_params && ci_form_more(f, k, proc->nparams, NULL); k++) {
-        CiMemory *param = ci_proc_form_declaration(p, f->out ? proc->params[k] : NULL);
+    for (int k = 0; has_params && ci_io_more(f, k, proc->nparams, NULL); k++) {
+        CiMemory *param = ci_proc_io_declaration(p, f->out ? proc->params[k] : NULL);
         if (!f->out)
             CI_PUSH(f->ctx, proc->params, proc->nparams, proc->capparams, param);
     }
-    form_list(f, "; ", &proc->sizes, &proc->nsizes, &proc->capsizes);
-    ci_form_text(f, ")");
-    form_list(f, " given ", &proc->facts, &proc->nfacts, &proc->capfacts);
-    form_head(f, proc);
-    ci_form_enter(f, " {");
-    proc->head.locs = ci_form_locs(f, proc->head.locs, &proc->head.nlocs);
-    ci_form_text(f, "\n");
-    ci_proc_form_block(p, &proc->body);
-    ci_form_leave(f, "}\n");
+    io_list(f, "; ", &proc->sizes, &proc->nsizes, &proc->capsizes);
+    ci_io_text(f, ")");
+    io_list(f, " given ", &proc->facts, &proc->nfacts, &proc->capfacts);
+    io_head(f, proc);
+    ci_io_enter(f, " {");
+    proc->head.locs = ci_io_locs(f, proc->head.locs, &proc->head.nlocs);
+    ci_io_text(f, "\n");
+    ci_proc_io_block(p, &proc->body);
+    ci_io_leave(f, "}\n");
 }
 
 /* ---- all ---- */
 
 static void
-form_text(void *arg)
+io_text(void *arg)
 {
-    CiProcForm *p = arg;
-    CiForm *f = &p->form;
+    CiProcIo *p = arg;
+    CiTextIo *f = &p->io;
     CiProcs *procs = p->b.procs;
-    ci_form_text(f, "procs ");
-    procs->name = ci_form_name(f, procs->name);
-    ci_form_enter(f, " {\n");
+    ci_io_text(f, "procs ");
+    procs->name = ci_io_name(f, procs->name);
+    ci_io_enter(f, " {\n");
     for (int k = 0; f->out ? k < procs->nprocs : !ci_lexer_is(&f->lex, "}"); k++)
-        form_proc(p, f->out ? procs->procs[k] : NULL);
-    ci_form_end(f);
+        io_proc(p, f->out ? procs->procs[k] : NULL);
+    ci_io_end(f);
 }
 
 void
 ci_procs_print(CiText *out, const CiProcs *procs)
 {
-    CiProcForm p = {.form = ci_form_printer(procs->ctx, procs->sym, out),
+    CiProcIo p = {.io = ci_io_printer(procs->ctx, procs->sym, out),
                     .b.procs = (CiProcs *)(uintptr_t)procs};
-    ci_form_with_symbols(&p.form, NULL, form_text, &p);
+    ci_io_with_symbols(&p.io, NULL, io_text, &p);
 }
 
 static void
 read_procs(CiContext *ctx, void *arg)
 {
     (void)ctx;
-    ci_form_with_symbols(&((CiProcForm *)arg)->form, NULL, form_text, arg);
+    ci_io_with_symbols(&((CiProcIo *)arg)->io, NULL, io_text, arg);
 }
 
 CiProcs *
 ci_procs_parse(CiContext *ctx, const char *text)
 {
     CiSym *sym = ci_sym_new(ctx);
-    CiProcForm p = {.form = ci_form_reader(ctx, sym, text),
+    CiProcIo p = {.io = ci_io_reader(ctx, sym, text),
                     .b = {.ctx = ctx, .sym = sym, .procs = ci_procs_new(ctx, sym, "")}};
-    ci_lexer_run(ctx, &p.form.lex, read_procs, &p);
+    ci_lexer_run(ctx, &p.io.lex, read_procs, &p);
     return p.b.procs;
 }
 
@@ -133,5 +133,5 @@ ci_procs_verify_text(const CiProcs *procs)
     CiText once = ci_text_new(procs->ctx), twice = ci_text_new(procs->ctx);
     ci_procs_print(&once, procs);
     ci_procs_print(&twice, ci_procs_parse(procs->ctx, once.data));
-    ci_form_require_same(procs->ctx, "procs", once.data, twice.data);
+    ci_io_require_same(procs->ctx, "procs", once.data, twice.data);
 }

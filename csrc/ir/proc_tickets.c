@@ -8,36 +8,36 @@
 #include "base/map.h"
 #include "ir/proc_private.h"
 
-typedef enum Stand { STAND_before, STAND_inside, STAND_behind } Stand;
+typedef enum Stand { STAND_before, STAND_inside, STAND_after } Stand;
 
 /* Two ways go through a unit: its turn had not come when it asked, or it had. A unit that never
  * asks goes the first. */
-typedef struct Turns {
+typedef struct Tickets {
     CiProcVerifier *v;
     const CiExpr *unit;
-    int asked;          /* the value of its question, or -1 */
+    int is_called;          /* the value of its question, or -1 */
     int nblocks, nloops; /* around, those of the unit's own loop left out */
     CiMap *own, *handed_on; /* memories that units share */
     Stand ways[2];
     bool is_open[2]; /* ways that come to where we are */
-} Turns;
+} Tickets;
 
 static bool
-takes_turns(const CiStmt *stmt)
+takes_tickets(const CiStmt *stmt)
 {
     return stmt->kind == CI_STMT_wait || stmt->kind == CI_STMT_publish ||
            (stmt->kind == CI_STMT_let && stmt->op == CI_OP_turn);
 }
 
 static void
-require(Turns *t, const CiStmt *stmt, bool holds, const char *why)
+require(Tickets *t, const CiStmt *stmt, bool holds, const char *why)
 {
     if (!holds)
         ci_proc_fail(t->v, stmt, why);
 }
 
 static void
-step(Turns *t, const CiStmt *stmt, Stand from, Stand to, const char *why)
+step(Tickets *t, const CiStmt *stmt, Stand from, Stand to, const char *why)
 {
     require(t, stmt, stmt->expr == t->unit, "a turn is of another unit");
     for (int way = 0; way < 2; way++) {
@@ -47,17 +47,17 @@ step(Turns *t, const CiStmt *stmt, Stand from, Stand to, const char *why)
 }
 
 static void
-ask(Turns *t, const CiStmt *let)
+note_query(Tickets *t, const CiStmt *let)
 {
-    bool is_first = t->asked < 0 && !t->nblocks && t->ways[0] == STAND_before;
+    bool is_first = t->is_called < 0 && !t->nblocks && t->ways[0] == STAND_before;
     require(t, let, is_first && let->expr == t->unit, "a unit asks once whether its turn has come");
-    t->asked = let->value;
+    t->is_called = let->value;
     t->ways[1] = STAND_inside;
 }
 
 /* Of memory that units share each element is one unit's own, or all of it is handed on. */
 static void
-require_inside(Turns *t, const CiStmt *stmt)
+require_inside(Tickets *t, const CiStmt *stmt)
 {
     bool is_own = stmt->at.index == t->unit;
     CiMap *others = is_own ? t->handed_on : t->own;
@@ -73,27 +73,27 @@ require_inside(Turns *t, const CiStmt *stmt)
 
 /* A unit that waits may be restarted. */
 static void
-require_behind_wait(Turns *t, const CiStmt *stmt)
+require_after_wait(Tickets *t, const CiStmt *stmt)
 {
     for (int way = 0; way < 2; way++)
         require(t, stmt, !t->is_open[way] || t->ways[way] != STAND_before,
                 "a unit stores before it waits");
 }
 
-static void walk(Turns *t, const CiStmts *block);
+static void walk(Tickets *t, const CiStmts *block);
 
 /* One branch is a way's own, or what is done is the same in both. */
 static void
-walk_if(Turns *t, const CiStmt *stmt)
+walk_if(Tickets *t, const CiStmt *stmt)
 {
-    const Turns outside = *t;
+    const Tickets outside = *t;
     const CiCondition *test = &stmt->tests[0];
-    bool is_asked = stmt->ntests == 1 && test->compare >= CI_COMPARE_is && t->asked >= 0 &&
-                    test->value == t->asked;
+    bool is_asked = stmt->ntests == 1 && test->compare >= CI_COMPARE_is && t->is_called >= 0 &&
+                    test->value == t->is_called;
     if (is_asked)
         t->is_open[test->compare == CI_COMPARE_is ? 0 : 1] = false;
     walk(t, &stmt->body);
-    const Turns after = *t;
+    const Tickets after = *t;
     for (int way = 0; way < 2; way++) {
         bool is_closed = is_asked && !t->is_open[way];
         t->is_open[way] = outside.is_open[way] && (!is_asked || is_closed);
@@ -109,28 +109,28 @@ walk_if(Turns *t, const CiStmt *stmt)
 }
 
 static void
-walk_loop(Turns *t, const CiStmt *stmt)
+walk_loop(Tickets *t, const CiStmt *stmt)
 {
-    const Turns outside = *t;
+    const Tickets outside = *t;
     walk(t, &stmt->body);
     for (int way = 0; way < 2; way++)
         require(t, stmt, t->ways[way] == outside.ways[way], "a unit takes its turn in a loop");
 }
 
 static void
-walk_one(Turns *t, const CiStmt *stmt)
+walk_one(Tickets *t, const CiStmt *stmt)
 {
     CiSpace space = stmt->at.memory ? stmt->at.memory->space : CI_SPACE_register;
     if (space == CI_SPACE_partials)
         require_inside(t, stmt);
     if (space == CI_SPACE_global && stmt->kind != CI_STMT_let && stmt->kind != CI_STMT_prefetch)
-        require_behind_wait(t, stmt);
+        require_after_wait(t, stmt);
     if (stmt->kind == CI_STMT_wait)
         step(t, stmt, STAND_before, STAND_inside, "a unit waits that need not");
     else if (stmt->kind == CI_STMT_publish)
-        step(t, stmt, STAND_inside, STAND_behind, "a unit publishes out of turn");
+        step(t, stmt, STAND_inside, STAND_after, "a unit publishes out of turn");
     else if (stmt->kind == CI_STMT_let && stmt->op == CI_OP_turn)
-        ask(t, stmt);
+        note_query(t, stmt);
     else if (stmt->kind == CI_STMT_if)
         walk_if(t, stmt);
     else if (stmt->kind == CI_STMT_exit)
@@ -140,7 +140,7 @@ walk_one(Turns *t, const CiStmt *stmt)
 }
 
 static void
-walk(Turns *t, const CiStmts *block)
+walk(Tickets *t, const CiStmts *block)
 {
     for (const CiStmt *stmt = block->first; stmt; stmt = stmt->next) {
         bool is_loop = ci_stmt_is_loop(stmt) || stmt->kind == CI_STMT_fold;
@@ -157,10 +157,10 @@ void
 ci_proc_verify_turns(CiProcVerifier *v)
 {
     const CiStmts *all = &v->proc->body;
-    if (!ci_stmts_have(all, takes_turns))
+    if (!ci_stmts_have(all, takes_tickets))
         return;
     const CiStmt *units = all->first;
-    Turns t = {.v = v, .asked = -1, .is_open = {true, true}};
+    Tickets t = {.v = v, .is_called = -1, .is_open = {true, true}};
     t.own = ci_map_new(v->ctx);
     t.handed_on = ci_map_new(v->ctx);
     bool is_one = units && !units->next && units->kind == CI_STMT_for &&
@@ -169,5 +169,5 @@ ci_proc_verify_turns(CiProcVerifier *v)
     t.unit = units->vars[0];
     walk(&t, &units->body);
     for (int way = 0; way < 2; way++)
-        require(&t, units, t.ways[way] == STAND_behind, "a unit never publishes");
+        require(&t, units, t.ways[way] == STAND_after, "a unit never publishes");
 }

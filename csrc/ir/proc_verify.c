@@ -399,7 +399,7 @@ verify_body(CiProcVerifier *v, const CiStmt *stmt)
     int symbols = v->nsymbols, facts = v->nfacts;
     bool loops = stmt->kind == CI_STMT_for || stmt->kind == CI_STMT_loop;
     const CiExpr *thread = v->thread;
-    int64_t trips;
+    int64_t iterations;
     for (int k = 0; k < stmt->nvars; k++) {
         require(v, stmt, require_index(v, stmt, stmt->extents[k]) == 1,
                 "an extent differs from lane to lane");
@@ -407,7 +407,7 @@ verify_body(CiProcVerifier *v, const CiStmt *stmt)
     }
     verify_threads(v, stmt);
     bool is_unrolled = stmt->kind == CI_STMT_for && stmt->run == CI_RUN_unroll;
-    require(v, stmt, !is_unrolled || ci_expr_is_const(stmt->extents[0], &trips),
+    require(v, stmt, !is_unrolled || ci_expr_is_const(stmt->extents[0], &iterations),
             "an unrolled loop has an unknown count");
     v->nunrolled += is_unrolled;
     v->nloops += loops;
@@ -528,26 +528,26 @@ verify_block(CiProcVerifier *v, const CiStmts *block, const CiStmt *owner)
 
 /* ---- what others store now ---- */
 
-typedef struct Told {
+typedef struct ReportUse {
     CiProcVerifier *v;
     const CiMemory *memory;
-} Told;
+} ReportUse;
 
 static void
 require_atomic(void *arg, const CiStmt *stmt)
 {
-    const Told *told = arg;
-    bool is_published = stmt->at.memory == told->memory || stmt->cell == told->memory;
-    require(told->v, stmt, !is_published || stmt->is_atomic, "others store what it touches now");
+    const ReportUse *reported = arg;
+    bool is_published = stmt->at.memory == reported->memory || stmt->cell == reported->memory;
+    require(reported->v, stmt, !is_published || stmt->is_atomic, "others store what it touches now");
 }
 
 /* Memory that is loaded atomically is stored and loaded in no other way. */
 static void
-find_told(void *arg, const CiStmt *stmt)
+find_reported(void *arg, const CiStmt *stmt)
 {
-    Told told = {arg, stmt->at.memory};
+    ReportUse reported = {arg, stmt->at.memory};
     if (stmt->op == CI_OP_load && stmt->is_atomic)
-        ci_stmts_visit(&told.v->proc->body, require_atomic, &told);
+        ci_stmts_visit(&reported.v->proc->body, require_atomic, &reported);
 }
 
 /* ---- heads ---- */
@@ -556,14 +556,14 @@ static void
 verify_head(CiProcVerifier *v, const CiProcs *procs)
 {
     const CiProcHead *head = &v->proc->head;
-    const CiExpr *parts = head->parts, *part = head->part;
+    const CiExpr *chunks = head->chunks, *chunk = head->chunk;
     for (int k = 0; k < head->naxes; k++)
         require(v, NULL, head->axes[k].tile >= 0, "an axis has tiles of less than nothing");
     require(v, NULL, !head->has_lanes || (head->naxes && head->axes[head->naxes - 1].tile > 0),
             "lanes are those of the last axis, in tiles");
-    require(v, NULL, !part || part->high > 0, "a part has no elements");
-    require(v, NULL, !parts || part || (parts->kind == CI_EXPR_const && parts->value > 0 &&
-                                        !(parts->value & (parts->value - 1))),
+    require(v, NULL, !chunk || chunk->high > 0, "a part has no elements");
+    require(v, NULL, !chunks || chunk || (chunks->kind == CI_EXPR_const && chunks->value > 0 &&
+                                          !(chunks->value & (chunks->value - 1))),
             "subtrees are a power of two");
     require(v, NULL, !v->proc->is_finish || ci_procs_find(procs, head->kernel, false),
             "what it finishes is not there");
@@ -585,7 +585,7 @@ verify_proc(const CiProcs *procs, const CiProc *proc)
         CI_PUSH(v->ctx, v->facts, v->nfacts, v->capfacts, proc->facts[k]);
     verify_head(v, procs);
     verify_block(v, &proc->body, NULL);
-    ci_stmts_visit(&proc->body, find_told, v);
+    ci_stmts_visit(&proc->body, find_reported, v);
     ci_proc_verify_turns(v);
     return v->nunproved;
 }

@@ -304,10 +304,10 @@ print_block(CiText *out, const CiGraph *g, const CiBlock *block)
 void
 ci_ranges_print(CiText *out, CiGraph *g)
 {
-    CiForm form = ci_form_printer(g->ctx, g->sym, out);
+    CiTextIo io = ci_io_printer(g->ctx, g->sym, out);
     ci_graph_number(g);
     ci_text_add(out, "ranges ");
-    ci_form_name(&form, g->name);
+    ci_io_name(&io, g->name);
     ci_text_add(out, " {\n");
     print_block(out, g, g->body);
     ci_text_add(out, "}\n");

@@ -5,16 +5,16 @@
 #include <inttypes.h>
 #include <string.h>
 
-CiForm
-ci_form_printer(CiContext *ctx, CiSym *sym, CiText *out)
+CiTextIo
+ci_io_printer(CiContext *ctx, CiSym *sym, CiText *out)
 {
-    return (CiForm){.ctx = ctx, .sym = sym, .out = out};
+    return (CiTextIo){.ctx = ctx, .sym = sym, .out = out};
 }
 
-CiForm
-ci_form_reader(CiContext *ctx, CiSym *sym, const char *text)
+CiTextIo
+ci_io_reader(CiContext *ctx, CiSym *sym, const char *text)
 {
-    CiForm f = {.ctx = ctx, .sym = sym};
+    CiTextIo f = {.ctx = ctx, .sym = sym};
     ci_lexer_init(&f.lex, ctx, text);
     return f;
 }
@@ -52,7 +52,7 @@ skip(CiLexer *lex, const char *text)
 }
 
 void
-ci_form_text(CiForm *f, const char *text)
+ci_io_text(CiTextIo *f, const char *text)
 {
     CiLexer of;
     if (f->out) {
@@ -66,60 +66,60 @@ ci_form_text(CiForm *f, const char *text)
 }
 
 bool
-ci_form_flag(CiForm *f, const char *text, bool is)
+ci_io_flag(CiTextIo *f, const char *text, bool is)
 {
     if (!f->out)
         return skip(&f->lex, text);
     if (is)
-        ci_form_text(f, text);
+        ci_io_text(f, text);
     return is;
 }
 
 bool
-ci_form_is(CiForm *f, const char *text)
+ci_io_is(CiTextIo *f, const char *text)
 {
     CiLexer ahead = f->lex;
     return skip(&ahead, text);
 }
 
 void
-ci_form_indent(CiForm *f)
+ci_io_indent(CiTextIo *f)
 {
     if (f->out)
         ci_text_indent(f->out);
 }
 
 bool
-ci_form_more(CiForm *f, int k, int count, const char *first)
+ci_io_more(CiTextIo *f, int k, int count, const char *first)
 {
     if (k)
-        return ci_form_flag(f, ", ", k < count);
+        return ci_io_flag(f, ", ", k < count);
     return f->out ? count > 0 : !first || ci_lexer_is(&f->lex, first);
 }
 
 void
-ci_form_enter(CiForm *f, const char *open)
+ci_io_enter(CiTextIo *f, const char *open)
 {
     enum { MOST = 2000 };
     if (++f->depth > MOST)
         ci_lexer_fail(&f->lex, "more than %d blocks inside of each other", MOST);
-    ci_form_text(f, open);
+    ci_io_text(f, open);
     if (f->out)
         f->out->indent += 2;
 }
 
 void
-ci_form_leave(CiForm *f, const char *close)
+ci_io_leave(CiTextIo *f, const char *close)
 {
     f->depth--;
     if (f->out)
         f->out->indent -= 2;
-    ci_form_indent(f);
-    ci_form_text(f, close);
+    ci_io_indent(f);
+    ci_io_text(f, close);
 }
 
 const CiExpr *
-ci_form_enter_scope(CiForm *f, const CiExpr *symbol)
+ci_io_enter_scope(CiTextIo *f, const CiExpr *symbol)
 {
     if (!f->out)
         CI_PUSH(f->ctx, f->scope, f->nscope, f->capscope, symbol);
@@ -130,7 +130,7 @@ ci_form_enter_scope(CiForm *f, const CiExpr *symbol)
 
 /* Asking for a variable again gives the name back to it. */
 void
-ci_form_leave_scope(CiForm *f, int outside)
+ci_io_leave_scope(CiTextIo *f, int outside)
 {
     if (f->out)
         return;
@@ -141,7 +141,7 @@ ci_form_leave_scope(CiForm *f, int outside)
 }
 
 int64_t
-ci_form_int(CiForm *f, int64_t value)
+ci_io_int(CiTextIo *f, int64_t value)
 {
     if (!f->out)
         return ci_lexer_expect_int(&f->lex);
@@ -150,19 +150,19 @@ ci_form_int(CiForm *f, int64_t value)
 }
 
 const char *
-ci_form_word(CiForm *f, const char *name)
+ci_io_word(CiTextIo *f, const char *name)
 {
     if (!f->out)
         return ci_lexer_expect_name(&f->lex);
-    ci_form_text(f, name);
+    ci_io_text(f, name);
     return name;
 }
 
 int
-ci_form_choice(CiForm *f, const char *const *words, int count, int value, const char *what)
+ci_io_choice(CiTextIo *f, const char *const *words, int count, int value, const char *what)
 {
     if (f->out) {
-        ci_form_text(f, words[value]);
+        ci_io_text(f, words[value]);
         return value;
     }
     for (int k = 0; k < count; k++)
@@ -172,9 +172,9 @@ ci_form_choice(CiForm *f, const char *const *words, int count, int value, const 
 }
 
 CiOp
-ci_form_op(CiForm *f, CiOp op)
+ci_io_op(CiTextIo *f, CiOp op)
 {
-    const char *name = ci_form_word(f, f->out ? ci_op_name(op) : NULL);
+    const char *name = ci_io_word(f, f->out ? ci_op_name(op) : NULL);
     op = f->out ? op : ci_op_find(name);
     if (op == CI_OP_none)
         ci_lexer_fail(&f->lex, "no operation is called %s", name);
@@ -182,9 +182,9 @@ ci_form_op(CiForm *f, CiOp op)
 }
 
 CiDtype
-ci_form_dtype(CiForm *f, CiDtype dtype)
+ci_io_dtype(CiTextIo *f, CiDtype dtype)
 {
-    const char *name = ci_form_word(f, f->out ? ci_dtype_name(dtype) : NULL);
+    const char *name = ci_io_word(f, f->out ? ci_dtype_name(dtype) : NULL);
     dtype = f->out ? dtype : ci_dtype_find(name);
     if (dtype == CI_DTYPE_none)
         ci_lexer_fail(&f->lex, "no dtype is called %s", name);
@@ -192,7 +192,7 @@ ci_form_dtype(CiForm *f, CiDtype dtype)
 }
 
 CiConst
-ci_form_const(CiForm *f, CiDtype dtype, CiConst value)
+ci_io_const(CiTextIo *f, CiDtype dtype, CiConst value)
 {
     if (!f->out)
         return ci_const_parse(&f->lex, dtype);
@@ -201,19 +201,19 @@ ci_form_const(CiForm *f, CiDtype dtype, CiConst value)
 }
 
 int
-ci_form_value(CiForm *f, int value, int limit)
+ci_io_value(CiTextIo *f, int value, int limit)
 {
-    ci_form_text(f, "%");
-    int64_t number = ci_form_int(f, value);
+    ci_io_text(f, "%");
+    int64_t number = ci_io_int(f, value);
     if (!f->out && (number < 0 || number >= limit))
         ci_lexer_fail(&f->lex, "%%%" PRId64 " is not defined yet", number);
     return (int)number;
 }
 
 void
-ci_form_end(CiForm *f)
+ci_io_end(CiTextIo *f)
 {
-    ci_form_leave(f, "}\n");
+    ci_io_leave(f, "}\n");
     if (!f->out && f->lex.kind != CI_TOKEN_end)
         ci_lexer_fail(&f->lex, "unexpected text after the end");
 }

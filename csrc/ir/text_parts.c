@@ -27,7 +27,7 @@ print_string(CiText *out, const char *text)
 }
 
 const char *
-ci_form_string(CiForm *f, const char *string)
+ci_io_string(CiTextIo *f, const char *string)
 {
     if (f->out) {
         print_string(f->out, string);
@@ -41,9 +41,9 @@ ci_form_string(CiForm *f, const char *string)
 }
 
 const char *
-ci_form_name(CiForm *f, const char *name)
+ci_io_name(CiTextIo *f, const char *name)
 {
-    return f->out && ci_name_is_safe(name) ? ci_form_word(f, name) : ci_form_string(f, name);
+    return f->out && ci_name_is_safe(name) ? ci_io_word(f, name) : ci_io_string(f, name);
 }
 
 /* ---- expressions ---- */
@@ -69,11 +69,11 @@ collect_symbol(void *arg, const CiExpr *symbol)
         return;
     ci_map_put(arg, CI_KEY(symbol), (void *)(uintptr_t)symbol);
     if (symbol->limit)
-        ci_form_collect_symbols(arg, symbol->limit);
+        ci_io_collect_symbols(arg, symbol->limit);
 }
 
 void
-ci_form_collect_symbols(CiMap *symbols, const CiExpr *e)
+ci_io_collect_symbols(CiMap *symbols, const CiExpr *e)
 {
     if (!ci_expr_is_const(e, NULL))
         ci_expr_visit_symbols(e, collect_symbol, symbols);
@@ -84,13 +84,13 @@ note_symbol(void *arg, const CiExpr *symbol)
 {
     ci_map_put(arg, CI_KEY(symbol), (void *)(uintptr_t)symbol);
     if (symbol->limit && symbol->symbol_kind != CI_SYMBOL_index)
-        ci_form_collect_symbols(arg, symbol->limit);
+        ci_io_collect_symbols(arg, symbol->limit);
 }
 
 void
-ci_form_expr(CiForm *f, const char *before, const CiExpr **e, const char *after)
+ci_io_expr(CiTextIo *f, const char *before, const CiExpr **e, const char *after)
 {
-    ci_form_text(f, before);
+    ci_io_text(f, before);
     if (f->seen && !ci_expr_is_const(*e, NULL))
         ci_expr_visit_symbols(*e, note_symbol, f->seen);
     if (f->out && f->met)
@@ -99,56 +99,56 @@ ci_form_expr(CiForm *f, const char *before, const CiExpr **e, const char *after)
         ci_expr_print(f->out, *e, CI_STYLE_text);
     else
         *e = ci_expr_parse(f->sym, &f->lex);
-    ci_form_text(f, after);
+    ci_io_text(f, after);
 }
 
 void
-ci_form_if(CiForm *f, const char *before, const CiExpr **e, const char *after)
+ci_io_if(CiTextIo *f, const char *before, const CiExpr **e, const char *after)
 {
-    if (ci_form_flag(f, before, *e != NULL))
-        ci_form_expr(f, "", e, after);
+    if (ci_io_flag(f, before, *e != NULL))
+        ci_io_expr(f, "", e, after);
 }
 
 void
-ci_form_exprs(CiForm *f, int *count, const CiExpr *const **exprs, const char *close)
+ci_io_exprs(CiTextIo *f, int *count, const CiExpr *const **exprs, const char *close)
 {
     const CiExpr **read = f->out ? NULL : CI_NEW_ARRAY(f->ctx, const CiExpr *, CI_MAX_RANK + 1);
     int n = f->out ? *count : 0;
-    for (int k = 0; f->out ? k < n : !ci_form_is(f, close); k++) {
+    for (int k = 0; f->out ? k < n : !ci_io_is(f, close); k++) {
         const CiExpr *e = f->out ? (*exprs)[k] : NULL;
         if (k == CI_MAX_RANK)
             ci_lexer_fail(&f->lex, "more than %d axes", CI_MAX_RANK);
-        ci_form_expr(f, k ? "," : "", &e, "");
+        ci_io_expr(f, k ? "," : "", &e, "");
         if (!f->out)
             read[n++] = e;
     }
     *count = n;
     *exprs = f->out ? *exprs : read;
-    ci_form_text(f, close);
+    ci_io_text(f, close);
 }
 
 /* ---- types ---- */
 
 /* 1,0] */
 static const int8_t *
-form_order(CiForm *f, int rank, const int8_t *order)
+io_order(CiTextIo *f, int rank, const int8_t *order)
 {
     int8_t *read = CI_NEW_ARRAY(f->ctx, int8_t, rank + 1);
     uint32_t seen = 0;
     for (int k = 0; k < rank; k++) {
-        ci_form_text(f, k ? "," : "");
-        int64_t axis = ci_form_int(f, f->out ? order[k] : 0);
+        ci_io_text(f, k ? "," : "");
+        int64_t axis = ci_io_int(f, f->out ? order[k] : 0);
         if (axis < 0 || axis >= rank || seen & (uint32_t)1 << axis)
             ci_lexer_fail(&f->lex, "order is no permutation of the axes");
         seen |= (uint32_t)1 << axis;
         read[k] = (int8_t)axis;
     }
-    ci_form_text(f, "]");
+    ci_io_text(f, "]");
     return read;
 }
 
 static bool
-are_dense(const CiForm *f, const CiFormType *type)
+are_dense(const CiTextIo *f, const CiTextType *type)
 {
     const CiExpr *const *dense = ci_layout_dense_strides(f->ctx, f->sym, type->rank, type->sizes,
                                                          ci_layout_c_order(f->ctx, type->rank));
@@ -159,42 +159,42 @@ are_dense(const CiForm *f, const CiFormType *type)
 }
 
 CiKind
-ci_form_kind(CiForm *f, CiKind kind)
+ci_io_kind(CiTextIo *f, CiKind kind)
 {
-    if (ci_form_flag(f, "scalar ", kind == CI_KIND_scalar))
+    if (ci_io_flag(f, "scalar ", kind == CI_KIND_scalar))
         return CI_KIND_scalar;
-    return ci_form_flag(f, "python ", kind == CI_KIND_python) ? CI_KIND_python : CI_KIND_array;
+    return ci_io_flag(f, "python ", kind == CI_KIND_python) ? CI_KIND_python : CI_KIND_array;
 }
 
 void
-ci_form_type(CiForm *f, CiFormType *type)
+ci_io_type(CiTextIo *f, CiTextType *type)
 {
     int nstrides = type->rank;
-    type->kind = ci_form_kind(f, type->kind);
-    type->dtype = ci_form_dtype(f, type->dtype);
-    ci_form_text(f, "[");
-    ci_form_exprs(f, &type->rank, &type->sizes, "]");
+    type->kind = ci_io_kind(f, type->kind);
+    type->dtype = ci_io_dtype(f, type->dtype);
+    ci_io_text(f, "[");
+    ci_io_exprs(f, &type->rank, &type->sizes, "]");
     if (!f->out && type->kind != CI_KIND_array && type->rank)
         ci_lexer_fail(&f->lex, "a scalar has rank 0");
     bool has_order = type->order && !ci_layout_is_c_order(type->rank, type->order);
-    type->has_order = ci_form_flag(f, " order [", has_order);
+    type->has_order = ci_io_flag(f, " order [", has_order);
     if (type->has_order)
-        type->order = form_order(f, type->rank, type->order);
+        type->order = io_order(f, type->rank, type->order);
     else if (!f->out)
         type->order = ci_layout_c_order(f->ctx, type->rank);
-    if (!ci_form_flag(f, " strides [", f->out && type->strides && !are_dense(f, type)))
+    if (!ci_io_flag(f, " strides [", f->out && type->strides && !are_dense(f, type)))
         return;
-    ci_form_exprs(f, &nstrides, &type->strides, "]");
+    ci_io_exprs(f, &nstrides, &type->strides, "]");
     if (nstrides != type->rank)
         ci_lexer_fail(&f->lex, "%d strides for %d axes", nstrides, type->rank);
 }
 
 int
-ci_form_device(CiForm *f, int device)
+ci_io_device(CiTextIo *f, int device)
 {
-    if (!ci_form_flag(f, " on ", device != 0))
+    if (!ci_io_flag(f, " on ", device != 0))
         return 0;
-    int64_t number = ci_form_int(f, device);
+    int64_t number = ci_io_int(f, device);
     if (number < 0 || number >= CI_MAX_DEVICES)
         ci_lexer_fail(&f->lex, "devices are numbered from 0 to %d", CI_MAX_DEVICES - 1);
     return (int)number;
@@ -211,19 +211,19 @@ is_path_char(char c)
 
 /* Reads an unquoted path by its characters, because it is not a sequence of tokens. */
 static const char *
-form_path(CiForm *f, const char *file)
+io_path(CiTextIo *f, const char *file)
 {
     CiLexer *lex = &f->lex;
     const char *start = f->out ? file : lex->at, *end = start;
     while (*end && is_path_char(*end))
         end++;
     if (f->out && !*end && *file)
-        return ci_form_word(f, file);
+        return ci_io_word(f, file);
     if (f->out)
-        return ci_form_string(f, file);
+        return ci_io_string(f, file);
     if (*end == '"' && end == start) {
         ci_lexer_next(lex);
-        return ci_form_string(f, NULL);
+        return ci_io_string(f, NULL);
     }
     file = ci_intern_chars(f->ctx, start, (size_t)(end - start));
     lex->at = end;
@@ -232,28 +232,28 @@ form_path(CiForm *f, const char *file)
 }
 
 CiLoc
-ci_form_loc(CiForm *f, const char *before, CiLoc loc)
+ci_io_loc(CiTextIo *f, const char *before, CiLoc loc)
 {
     bool has_place = f->out ? loc.line > 0 : ci_lexer_is(&f->lex, "@");
     if (!has_place)
         return f->out ? loc : (CiLoc){.file = ""};
     if (f->out)
         ci_text_add(f->out, "%s@", before);
-    loc.file = form_path(f, loc.file ? loc.file : "");
-    ci_form_text(f, ":");
-    loc.line = (int)ci_form_int(f, loc.line);
-    if (ci_form_flag(f, " quiet ", loc.quiet != 0))
-        loc.quiet = (unsigned)ci_form_int(f, loc.quiet);
+    loc.file = io_path(f, loc.file ? loc.file : "");
+    ci_io_text(f, ":");
+    loc.line = (int)ci_io_int(f, loc.line);
+    if (ci_io_flag(f, " quiet ", loc.quiet != 0))
+        loc.quiet = (unsigned)ci_io_int(f, loc.quiet);
     return loc;
 }
 
 CiLoc *
-ci_form_locs(CiForm *f, const CiLoc *locs, int *count)
+ci_io_locs(CiTextIo *f, const CiLoc *locs, int *count)
 {
     CiLoc *read = NULL;
     int capacity = 0, n = 0;
     for (int k = 0; f->out ? k < *count : ci_lexer_is(&f->lex, "@"); k++) {
-        CiLoc loc = ci_form_loc(f, k ? " " : "  ", f->out ? locs[k] : (CiLoc){0});
+        CiLoc loc = ci_io_loc(f, k ? " " : "  ", f->out ? locs[k] : (CiLoc){0});
         CI_PUSH(f->ctx, read, n, capacity, loc);
     }
     *count = n;
@@ -263,44 +263,44 @@ ci_form_locs(CiForm *f, const CiLoc *locs, int *count)
 /* ---- ranges and symbols ---- */
 
 static int64_t
-form_bound(CiForm *f, int64_t bound, int64_t infinite, const char *word)
+io_bound(CiTextIo *f, int64_t bound, int64_t infinite, const char *word)
 {
-    return ci_form_flag(f, word, bound == infinite) ? infinite : ci_form_int(f, bound);
+    return ci_io_flag(f, word, bound == infinite) ? infinite : ci_io_int(f, bound);
 }
 
 /* `[0, `, `(-inf, `: the least value. */
 static int64_t
-form_low(CiForm *f, int64_t low)
+io_low(CiTextIo *f, int64_t low)
 {
     bool is_open = low == CI_MINUS_INFINITY;
-    ci_form_text(f, " in ");
-    is_open = ci_form_flag(f, "(", is_open);
-    ci_form_text(f, is_open ? "" : "[");
-    low = form_bound(f, low, CI_MINUS_INFINITY, "-inf");
-    ci_form_text(f, ", ");
+    ci_io_text(f, " in ");
+    is_open = ci_io_flag(f, "(", is_open);
+    ci_io_text(f, is_open ? "" : "[");
+    low = io_bound(f, low, CI_MINUS_INFINITY, "-inf");
+    ci_io_text(f, ", ");
     return low;
 }
 
 /* `s0)`, `7]`, `inf)`: what is above the largest value. */
 static void
-form_limit(CiForm *f, const CiExpr **limit)
+io_limit(CiTextIo *f, const CiExpr **limit)
 {
-    bool is_open = ci_form_flag(f, "inf", f->out && ci_expr_equals_const(*limit, CI_INFINITY));
+    bool is_open = ci_io_flag(f, "inf", f->out && ci_expr_equals_const(*limit, CI_INFINITY));
     if (!is_open)
-        ci_form_expr(f, "", limit, "");
+        ci_io_expr(f, "", limit, "");
     else if (!f->out)
         *limit = ci_expr_const(f->sym, CI_INFINITY);
-    if (!f->out && ci_form_flag(f, "]", false))
+    if (!f->out && ci_io_flag(f, "]", false))
         *limit = ci_expr_add(f->sym, *limit, ci_expr_const(f->sym, 1));
     else
-        ci_form_text(f, ")");
+        ci_io_text(f, ")");
 }
 
 const CiExpr *
-ci_form_bounds(CiForm *f, const char *name, const CiExpr *symbol, const CiExpr **limit)
+ci_io_bounds(CiTextIo *f, const char *name, const CiExpr *symbol, const CiExpr **limit)
 {
-    int64_t low = form_low(f, f->out ? symbol->low : 0);
-    form_limit(f, limit);
+    int64_t low = io_low(f, f->out ? symbol->low : 0);
+    io_limit(f, limit);
     if (f->out)
         return symbol;
     return ci_expr_unbacked(f->sym, name, low, ci_expr_equals_const(*limit, CI_INFINITY) ? NULL : *limit);
@@ -308,50 +308,50 @@ ci_form_bounds(CiForm *f, const char *name, const CiExpr *symbol, const CiExpr *
 
 /* The name of a symbol. */
 static const char *
-form_name_of(CiForm *f, const CiExpr *symbol)
+io_name_of(CiTextIo *f, const CiExpr *symbol)
 {
     if (!f->out)
         return ci_lexer_expect_name(&f->lex);
-    ci_form_expr(f, "", &symbol, "");
+    ci_io_expr(f, "", &symbol, "");
     return symbol->name;
 }
 
 const CiExpr *
-ci_form_bounded(CiForm *f, const CiExpr *symbol, const CiExpr **limit)
+ci_io_bounded(CiTextIo *f, const CiExpr *symbol, const CiExpr **limit)
 {
-    const char *name = form_name_of(f, symbol);
-    return ci_form_bounds(f, name, symbol, limit);
+    const char *name = io_name_of(f, symbol);
+    return ci_io_bounds(f, name, symbol, limit);
 }
 
 const CiExpr *
-ci_form_symbol(CiForm *f, const CiExpr *symbol)
+ci_io_symbol(CiTextIo *f, const CiExpr *symbol)
 {
     static const char *const words[] = {"", "index ", "unbacked ", "argument "};
     CiSymbolKind kind = f->out ? symbol->symbol_kind : CI_SYMBOL_size;
     const CiExpr *limit = f->out ? symbol->limit : NULL;
     for (CiSymbolKind k = CI_SYMBOL_size; k <= CI_SYMBOL_argument; k++)
-        if (*words[k] && ci_form_flag(f, words[k], kind == k))
+        if (*words[k] && ci_io_flag(f, words[k], kind == k))
             kind = k;
-    const char *name = form_name_of(f, symbol);
-    if (!f->out && ci_form_flag(f, "=", false)) {
+    const char *name = io_name_of(f, symbol);
+    if (!f->out && ci_io_flag(f, "=", false)) {
         ci_sym_set_alias(f->sym, name, ci_expr_parse(f->sym, &f->lex));
         return ci_sym_find_symbol(f->sym, name);
     }
     if (f->out ? limit != NULL : kind == CI_SYMBOL_unbacked)
-        return ci_form_bounds(f, name, symbol, &limit);
-    int64_t low = form_low(f, f->out ? symbol->low : 0);
+        return ci_io_bounds(f, name, symbol, &limit);
+    int64_t low = io_low(f, f->out ? symbol->low : 0);
     if (kind == CI_SYMBOL_index) {
-        form_limit(f, &limit);
+        io_limit(f, &limit);
         return ci_expr_index(f->sym, name, limit);
     }
-    int64_t high = form_bound(f, f->out ? symbol->high : 0, CI_INFINITY, "inf");
-    if (!ci_form_flag(f, ")", high == CI_INFINITY))
-        ci_form_text(f, "]");
+    int64_t high = io_bound(f, f->out ? symbol->high : 0, CI_INFINITY, "inf");
+    if (!ci_io_flag(f, ")", high == CI_INFINITY))
+        ci_io_text(f, "]");
     return f->out ? symbol : ci_expr_symbol(f->sym, name, kind, low, high);
 }
 
 void
-ci_form_require_same(CiContext *ctx, const char *level, const char *once, const char *twice)
+ci_io_require_same(CiContext *ctx, const char *level, const char *once, const char *twice)
 {
     const char *a = once, *b = twice;
     while (*a && strcspn(a, "\n") == strcspn(b, "\n") && !strncmp(a, b, strcspn(a, "\n"))) {
@@ -366,14 +366,14 @@ ci_form_require_same(CiContext *ctx, const char *level, const char *once, const 
 /* ---- texts with symbols ---- */
 
 static bool
-is_declared(const CiForm *f, const CiMap *defined, const CiExpr *symbol)
+is_declared(const CiTextIo *f, const CiMap *defined, const CiExpr *symbol)
 {
     return (defined && ci_map_find(defined, CI_KEY(symbol))) || ci_map_find(f->made, CI_KEY(symbol));
 }
 
 /* The symbol that was created next after the last; NULL at the end. */
 static const CiExpr *
-next_symbol(const CiForm *f, const CiMap *defined, const CiExpr *last)
+next_symbol(const CiTextIo *f, const CiMap *defined, const CiExpr *last)
 {
     const CiExpr *next = NULL;
     for (int k = 0; k < ci_map_count(f->seen); k++) {
@@ -386,49 +386,49 @@ next_symbol(const CiForm *f, const CiMap *defined, const CiExpr *last)
 }
 
 static void
-read_symbols(CiForm *f)
+read_symbols(CiTextIo *f)
 {
-    if (!ci_form_flag(f, "symbols {", false))
+    if (!ci_io_flag(f, "symbols {", false))
         return;
     do {
-        const CiExpr *symbol = ci_form_symbol(f, NULL);
+        const CiExpr *symbol = ci_io_symbol(f, NULL);
         if (symbol->kind == CI_EXPR_symbol && symbol->symbol_kind == CI_SYMBOL_index)
-            ci_form_enter_scope(f, symbol);
-    } while (ci_form_flag(f, ",", false));
-    ci_form_text(f, "}");
+            ci_io_enter_scope(f, symbol);
+    } while (ci_io_flag(f, ",", false));
+    ci_io_text(f, "}");
 }
 
 static void
-print_symbols(CiForm *f, const CiMap *defined)
+print_symbols(CiTextIo *f, const CiMap *defined)
 {
     const char *before = "symbols {";
-    CiForm plain = ci_form_printer(f->ctx, f->sym, f->out);
+    CiTextIo plain = ci_io_printer(f->ctx, f->sym, f->out);
     for (int k = 0; k < ci_map_count(f->seen); k++) { /* grows */
         const CiExpr *symbol = ci_map_value_at(f->seen, k);
         if (symbol->limit && !is_declared(f, defined, symbol))
             ci_expr_visit_symbols(symbol->limit, note_symbol, f->seen);
     }
     for (const CiExpr *symbol = NULL; (symbol = next_symbol(f, defined, symbol)) != NULL; before = ", ") {
-        ci_form_text(&plain, before);
-        ci_form_symbol(&plain, symbol);
+        ci_io_text(&plain, before);
+        ci_io_symbol(&plain, symbol);
     }
-    ci_form_text(&plain, *before == ',' ? "}\n" : "");
+    ci_io_text(&plain, *before == ',' ? "}\n" : "");
 }
 
 void
-ci_form_with_symbols(CiForm *f, const CiMap *defined, void (*form)(void *arg), void *arg)
+ci_io_with_symbols(CiTextIo *f, const CiMap *defined, void (*io)(void *arg), void *arg)
 {
     CiText *out = f->out, text = ci_text_new(f->ctx);
     if (!out) {
         read_symbols(f);
-        form(arg);
+        io(arg);
         return;
     }
     text.indent = out->indent;
     f->out = &text;
     f->seen = ci_map_new(f->ctx);
     f->made = ci_map_new(f->ctx);
-    form(arg);
+    io(arg);
     f->out = out;
     print_symbols(f, defined);
     ci_text_add_chars(out, text.data, text.length);

@@ -81,7 +81,7 @@ take_factors(Taker *m, const CiStmt *fold, const CiExpr *column, CiHole *left, C
 
 /* Moves to the epilogue the statements of a block but the fold, and stores of its result to memory of the point. */
 static void
-move_behind(Taker *m, CiStmts *block)
+move_after(Taker *m, CiStmts *block)
 {
     for (CiStmt *next, *stmt = block->first; stmt; stmt = next) {
         next = stmt->next;
@@ -95,7 +95,7 @@ move_behind(Taker *m, CiStmts *block)
 
 /* Moves the epilogue out of the loop of the second product and of the loops after it. */
 static void
-take_behind(Taker *m, CiStmts *points, CiStmt *loop)
+take_after(Taker *m, CiStmts *points, CiStmt *loop)
 {
     CiBuild *b = &m->b;
     CiStmts *outside = ci_build_enter(b, &m->loops.behind);
@@ -106,11 +106,11 @@ take_behind(Taker *m, CiStmts *points, CiStmt *loop)
             stmt->memory != m->loops.result_memory)
             ci_build_move(b, stmt);
     }
-    move_behind(m, &loop->body);
+    move_after(m, &loop->body);
     for (CiStmt *next; after; after = next) {
         next = after->next;
         CI_REQUIRE(b->ctx, after->kind == CI_STMT_for && after->vars[0] == m->loops.column_var);
-        move_behind(m, &after->body);
+        move_after(m, &after->body);
     }
     ci_build_leave(b, outside);
 }
@@ -146,7 +146,7 @@ take_apart(Taker *m)
                                                                        m->loops.weights.load->at.memory);
     m->loops.score = ci_hole_of_value(b, &m->loops.top->body, m->loops.top->body.last->args[0]);
     m->loops.result_memory = stored_after(m, m->loops.second);
-    take_behind(m, inside, found.loops[3]);
+    take_after(m, inside, found.loops[3]);
 }
 
 /* ---- keys that are excluded ---- */
@@ -161,7 +161,7 @@ made(const CiStmts *body, int value)
 }
 
 static CiStmt *
-behind_casts(const CiStmts *body, int value)
+after_casts(const CiStmts *body, int value)
 {
     CiStmt *stmt = made(body, value);
     while (stmt && stmt->op == CI_OP_cast)
@@ -188,7 +188,7 @@ is_choice_of(const CiStmts *body, const CiStmt *stmt, int value)
 {
     if (stmt->op != CI_OP_where || stmt->args[0] == value || (stmt->args[1] == value) == (stmt->args[2] == value))
         return false;
-    const CiStmt *other = behind_casts(body, stmt->args[stmt->args[1] == value ? 2 : 1]);
+    const CiStmt *other = after_casts(body, stmt->args[stmt->args[1] == value ? 2 : 1]);
     return other && other->op == CI_OP_const && isinf(other->constant.re);
 }
 
@@ -307,9 +307,9 @@ find_limit(Taker *m)
     const CiStmts *body = &m->loops.score.body;
     const CiExpr *of_row, *of_key, *rest, *ahead;
     int64_t row_step, key_step;
-    const CiStmt *choice = behind_casts(body, body->last->args[0]);
+    const CiStmt *choice = after_casts(body, body->last->args[0]);
     const CiStmt *compare = choice && choice->op == CI_OP_where ? made(body, choice->args[0]) : NULL,
-                 *other = compare ? behind_casts(body, choice->args[2]) : NULL;
+                 *other = compare ? after_casts(body, choice->args[2]) : NULL;
     if (!other || other->op != CI_OP_const || !isinf(other->constant.re) || other->constant.re > 0)
         return;
     const CiExpr *distance = distance_of(m, body, compare);
@@ -323,7 +323,7 @@ find_limit(Taker *m)
 }
 
 CiAttentionLoops
-ci_attention_take_apart(CiBuild *b)
+ci_attention_split(CiBuild *b)
 {
     Taker m = {.b = *b};
     take_apart(&m);
@@ -346,8 +346,8 @@ ci_attention_score(CiBuild *b, const CiAttentionLoops *loops, const CiHole *scor
 }
 
 void
-ci_attention_put_behind(CiBuild *b, CiAttentionLoops *loops, const CiExpr *row, const CiExpr *column, CiAccess result,
-                        CiAccess sum, CiSymbols symbols)
+ci_attention_put_after(CiBuild *b, CiAttentionLoops *loops, const CiExpr *row, const CiExpr *column, CiAccess result,
+                       CiAccess sum, CiSymbols symbols)
 {
     ci_symbols_add(&symbols, loops->row_var, row);
     ci_symbols_add(&symbols, loops->column_var, column);

@@ -152,7 +152,7 @@ take_factors(CiBuild *b, CiProductLoops *loops, const CiStmt *fold)
 }
 
 CiProductLoops
-ci_product_take_apart(CiBuild *b)
+ci_product_split(CiBuild *b)
 {
     CiProductLoops loops = {0};
     find_points(b, &loops);
@@ -190,9 +190,10 @@ ci_read_from(CiStmts *block, const CiMemory *old, CiMemory *memory, const CiExpr
 }
 
 void
-ci_product_put_behind(CiBuild *b, CiProductLoops *loops, CiMemory *sums, const CiExpr *place, const CiSymbols *symbols)
+ci_product_put_after(CiBuild *b, CiProductLoops *loops, CiMemory *sums, const CiExpr *position,
+                     const CiSymbols *symbols)
 {
-    ci_read_from(&loops->behind, loops->sum, sums, place);
+    ci_read_from(&loops->behind, loops->sum, sums, position);
     loops->sum = sums;
     ci_build_with(b, &loops->behind, symbols);
 }

@@ -63,9 +63,9 @@ typedef struct CiProductLoops {
     CiStmts *inside;    /* where the new loops go */
 } CiProductLoops;
 
-CiProductLoops ci_product_take_apart(CiBuild *b);
+CiProductLoops ci_product_split(CiBuild *b);
 /* Emits the epilogue, with the sum at that position. */
-void ci_product_put_behind(CiBuild *b, CiProductLoops *loops, CiMemory *sums, const CiExpr *place, const CiSymbols *symbols);
+void ci_product_put_after(CiBuild *b, CiProductLoops *loops, CiMemory *sums, const CiExpr *position, const CiSymbols *symbols);
 
 /* The loops of an attention, taken apart. */
 typedef struct CiAttentionLoops {
@@ -85,13 +85,13 @@ typedef struct CiAttentionLoops {
 } CiAttentionLoops;
 
 /* attention_loops.c */
-CiAttentionLoops ci_attention_take_apart(CiBuild *b);
+CiAttentionLoops ci_attention_split(CiBuild *b);
 /* The program's score, or open_score, of a row and a key, whose product is an element of memory. */
 int ci_attention_score(CiBuild *b, const CiAttentionLoops *loops, const CiHole *score, const CiExpr *row, const CiExpr *key,
                        CiAccess product, CiSymbols symbols);
 /* Emits the epilogue of a row and a column, whose result and sum of weights are elements of memory. */
-void ci_attention_put_behind(CiBuild *b, CiAttentionLoops *loops, const CiExpr *row, const CiExpr *column, CiAccess result,
-                             CiAccess sum, CiSymbols symbols);
+void ci_attention_put_after(CiBuild *b, CiAttentionLoops *loops, const CiExpr *row, const CiExpr *column, CiAccess result,
+                            CiAccess sum, CiSymbols symbols);
 
 /* cpu/register_tile.c: panels and sums in registers, which products on a processor consist of. */
 /* Where a factor is read: at a row or column, and at a step. */

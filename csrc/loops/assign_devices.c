@@ -29,8 +29,8 @@ count_buffer(Assign *a, const CiBuffer *buffer)
         return;
     a->seen[buffer->id] = a->counting;
     int64_t bytes = ci_amount_likely(ci_cost_of_buffer(buffer));
-    int64_t room = CI_INFINITY - a->bytes[buffer->device];
-    a->bytes[buffer->device] += bytes < room ? bytes : room;
+    int64_t space = CI_INFINITY - a->bytes[buffer->device];
+    a->bytes[buffer->device] += bytes < space ? bytes : space;
     if (a->first < 0)
         a->first = buffer->device;
     if (a->bound < 0 && buffer->kind == CI_BUFFER_input && !ci_buffer_is_dense(a->loops, buffer))

@@ -26,7 +26,7 @@ typedef struct Batch {
     const CiExpr *extents[MAX_AXES], *steps[MAX_AXES]; /* steps: iterations from one to the
                                                           * next */
     const CiExpr *at[MAX_AXES];                         /* their values in an iteration */
-    const CiExpr *var, *trips;
+    const CiExpr *var, *iterations;
     Marks marks;
     int *nreaders, *nwriters; /* of the program, by buffer */
     CiItems before, body, after;
@@ -218,7 +218,7 @@ join(Batch *b, const CiItem *item)
 }
 
 static void
-put_behind(Batch *b, const CiItem *item)
+put_after(Batch *b, const CiItem *item)
 {
     visit_reads(item, mark_read_later, &b->marks);
     b->marks.made_later[target_of(item)->id] = true;
@@ -250,11 +250,11 @@ place_item(Batch *b, const CiItem *item)
     const char *why = item->nest ? why_not_nest(b, item->nest) : why_not_call(b, item->ext);
     int target = target_of(item)->id;
     if (is_deferred(b, item))
-        put_behind(b, item);
+        put_after(b, item);
     else if (!why)
         join(b, item);
     else if (reads_any(item, b->marks.made) || b->marks.made[target] || b->marks.read[target])
-        put_behind(b, item);
+        put_after(b, item);
     else
         push(b, &b->before, item);
 }
@@ -276,7 +276,7 @@ static bool
 is_worth_it(const Batch *b)
 {
     const CiLoopRewriter *r = b->r;
-    int64_t all = 0, most = 0, trips = ci_amount_likely(ci_amount_of(ci_amount(1), b->trips));
+    int64_t all = 0, most = 0, iterations = ci_amount_likely(ci_amount_of(ci_amount(1), b->iterations));
     for (int k = 0; k < r->loops->nbuffers; k++) {
         const CiBuffer *buffer = r->loops->buffers[k];
         if (!is_only_the_loops(b, buffer))
@@ -289,8 +289,8 @@ is_worth_it(const Batch *b)
     }
     if (r->options->library_threads != 1) /* side by side its calls would wait for each other */
         return false;
-    return trips > 1 && all >= CI_CHOOSE(r, stack_bytes) && most <= CI_CHOOSE(r, batch_bytes) &&
-           all / trips >= CI_CHOOSE(r, launch_bytes) * b->body.count;
+    return iterations > 1 && all >= CI_CHOOSE(r, stack_bytes) && most <= CI_CHOOSE(r, batch_bytes) &&
+           all / iterations >= CI_CHOOSE(r, launch_bytes) * b->body.count;
 }
 
 /* ---- the loop ---- */
@@ -316,7 +316,7 @@ first_of_part(const Batch *b, const CiBuffer *before, const CiBuffer *now)
 }
 
 static const CiExpr *
-index_in_trip(Batch *b, const CiNest *nest, const CiExpr *index)
+index_in_iteration(Batch *b, const CiNest *nest, const CiExpr *index)
 {
     const CiExpr *vars[MAX_AXES];
     for (int k = 0; k < b->naxes; k++)
@@ -326,11 +326,11 @@ index_in_trip(Batch *b, const CiNest *nest, const CiExpr *index)
 
 /* An element of a buffer; for a buffer that the loop makes, an element of the iteration's part. */
 static const CiExpr *
-element_in_trip(Batch *b, const CiNest *nest, CiBuffer **buffer, const CiExpr *index)
+element_in_iteration(Batch *b, const CiNest *nest, CiBuffer **buffer, const CiExpr *index)
 {
     CiBuffer *before = *buffer;
     if (!b->marks.made[before->id])
-        return index_in_trip(b, nest, index);
+        return index_in_iteration(b, nest, index);
     *buffer = part_for(b, before);
     return ci_expr_add(b->r->sym, element_of_part(b, before, nest, index),
                        first_of_part(b, before, *buffer));
@@ -342,11 +342,11 @@ put_nest(Batch *b, CiNest *nest)
     for (int k = 0; k < nest->body.nops; k++) {
         CiScalar *op = &nest->body.ops[k];
         if (op->op == CI_OP_load)
-            op->index = element_in_trip(b, nest, &op->buffer, op->index);
+            op->index = element_in_iteration(b, nest, &op->buffer, op->index);
         else if (op->op == CI_OP_index)
-            op->index = index_in_trip(b, nest, op->index);
+            op->index = index_in_iteration(b, nest, op->index);
     }
-    nest->store = element_in_trip(b, nest, &nest->target, nest->store);
+    nest->store = element_in_iteration(b, nest, &nest->target, nest->store);
     nest->axes += b->naxes;
     nest->naxes -= b->naxes;
     nest->npoint -= b->naxes;
@@ -355,7 +355,7 @@ put_nest(Batch *b, CiNest *nest)
 /* The offset of the iteration's matrix in an operand. If the matrices are equally spaced along the
  * whole stack, the offset is iteration * step. */
 static const CiExpr *
-matrix_in_trip(const Batch *b, const CiExternItem *call, int k)
+matrix_in_iteration(const Batch *b, const CiExternItem *call, int k)
 {
     CiSym *sym = b->r->sym;
     const CiExpr *offset = call->offsets[k];
@@ -376,7 +376,7 @@ matrix_in_trip(const Batch *b, const CiExternItem *call, int k)
 }
 
 static CiExternItem *
-call_in_trip(Batch *b, const CiExternItem *call)
+call_in_iteration(Batch *b, const CiExternItem *call)
 {
     CiExternItem *own = ci_extern_new(b->r->ctx, call->ext, call->op, call->noperands);
     own->loc = call->loc;
@@ -388,7 +388,7 @@ call_in_trip(Batch *b, const CiExternItem *call)
             now = part_for(b, buffer);
             offset = ci_expr_add(b->r->sym, call->offsets[k], first_of_part(b, buffer, now));
         } else {
-            offset = matrix_in_trip(b, call, k);
+            offset = matrix_in_iteration(b, call, k);
         }
         ci_extern_add_operand(own, now, offset, 2, call->sizes[k] + front, call->strides[k] + front);
     }
@@ -405,14 +405,14 @@ make_loop(Batch *b)
 {
     CiRegion *region = CI_NEW(b->r->ctx, CiRegion);
     *region = (CiRegion){
-        .kind = CI_ITEM_for, .var = b->var, .extent = b->trips, .is_parallel = true};
+        .kind = CI_ITEM_for, .var = b->var, .extent = b->iterations, .is_parallel = true};
     b->parts = CI_NEW_ARRAY(b->r->ctx, CiBuffer *, b->r->loops->nbuffers + 1);
     for (int k = 0; k < b->body.count; k++) {
         CiItem *item = &b->body.items[k];
         if (item->nest)
             put_nest(b, item->nest);
         else
-            item->ext = call_in_trip(b, item->ext);
+            item->ext = call_in_iteration(b, item->ext);
     }
     region->body = b->body;
     return (CiItem){.kind = CI_ITEM_for, .region = region};
@@ -431,20 +431,20 @@ begin(Batch *b, const CiLoopRewriter *r, const CiExternItem *call)
         *marks[k] = CI_NEW_ARRAY(r->ctx, bool, n);
     b->marks.nreaders = CI_NEW_ARRAY(r->ctx, int, n);
     b->marks.nwriters = CI_NEW_ARRAY(r->ctx, int, n);
-    b->trips = ci_expr_const(r->sym, 1);
+    b->iterations = ci_expr_const(r->sym, 1);
     for (int k = naxes - 1; k >= 0; k--) {
         b->extents[k] = call->result->sizes[k];
-        b->steps[k] = b->trips;
-        b->trips = ci_expr_mul(r->sym, b->trips, b->extents[k]);
+        b->steps[k] = b->iterations;
+        b->iterations = ci_expr_mul(r->sym, b->iterations, b->extents[k]);
     }
 }
 
 /* Computes the position along each axis from the iteration number: (t // step) % extent. */
 static void
-number_trips(Batch *b)
+number_iterations(Batch *b)
 {
     CiSym *sym = b->r->sym;
-    b->var = ci_new_loop_variable(b->r->ctx, sym, b->trips);
+    b->var = ci_new_loop_variable(b->r->ctx, sym, b->iterations);
     for (int k = 0; k < b->naxes; k++) {
         b->at[k] = ci_expr_floordiv(sym, b->var, b->steps[k]);
         if (k > 0)
@@ -479,7 +479,7 @@ ci_loops_batch_calls(const CiLoopRewriter *r, CiItems *items)
             CI_PUSH(r->ctx, made.items, made.count, made.capacity, *item);
             continue;
         }
-        number_trips(&batch);
+        number_iterations(&batch);
         CiItem loop = make_loop(&batch);
         ci_add_items(r->ctx, &made, &batch.before);
         CI_PUSH(r->ctx, made.items, made.count, made.capacity, loop);

@@ -43,18 +43,18 @@ bool ci_compose_find_box(const CiComposer *c, const CiNest *nest, const CiExpr *
 /* Adds an operation of another body, whose operands have the numbers `made` here; see ci_body_add. */
 int ci_compose_add(const CiComposer *c, CiBody *into, CiScalar op, const int *made);
 /* True if two boxes have an element in common. */
-bool ci_compose_do_meet(const CiComposer *c, const CiBox *a, const CiBox *b);
+bool ci_compose_overlap(const CiComposer *c, const CiBox *a, const CiBox *b);
 /* Finds the boxes of `to` that the nests in c's loop fill; false unless each element is stored once
  * per iteration. */
 bool ci_compose_find_pieces(CiComposer *c);
 /* True if the nests of c's loop, which computes `to` from `from`, store each element once, read
  * only nearby elements, and call no mathematical functions. The other functions require this. */
 bool ci_compose_begin(CiComposer *c);
-/* Adds to c->made the nests of two iterations, starting with number `trip`; false if they would be
+/* Adds to c->made the nests of two iterations, starting with number `iteration`; false if they would be
  * too large. */
-bool ci_compose_pair(CiComposer *c, const CiExpr *trip, CiBuffer *source, CiBuffer *target);
+bool ci_compose_pair(CiComposer *c, const CiExpr *iteration, CiBuffer *source, CiBuffer *target);
 /* Adds the nests of one iteration, which reads `from`. */
-void ci_compose_single(CiComposer *c, const CiExpr *trip, CiBuffer *target);
+void ci_compose_single(CiComposer *c, const CiExpr *iteration, CiBuffer *target);
 /* A nest stores all of an array that lies as `to`, and nothing twice. */
 bool ci_compose_fills(const CiComposer *c, const CiNest *nest);
 

@@ -106,7 +106,7 @@ is_within(const CiComposer *c, const CiBox *inner, const CiBox *outer)
 }
 
 bool
-ci_compose_do_meet(const CiComposer *c, const CiBox *a, const CiBox *b)
+ci_compose_overlap(const CiComposer *c, const CiBox *a, const CiBox *b)
 {
     for (int d = 0; d < c->rank; d++)
         if (a->end[d] <= b->start[d] || b->end[d] <= a->start[d])
@@ -134,7 +134,7 @@ ci_compose_find_pieces(CiComposer *c)
         if (!nest || !find_piece(c, nest, &c->pieces[k]))
             return false;
         for (int n = 0; n < k; n++)
-            if (ci_compose_do_meet(c, &c->pieces[k].box, &c->pieces[n].box))
+            if (ci_compose_overlap(c, &c->pieces[k].box, &c->pieces[n].box))
                 return false;
         count += count_elements(c, &c->pieces[k].box);
         c->npieces = k + 1;
@@ -175,7 +175,7 @@ move_box(const CiComposer *c, const CiBox *box, const int64_t *distance)
 }
 
 static bool
-reads_only_near(const CiComposer *c)
+reads_only_neighbours(const CiComposer *c)
 {
     int64_t distance[CI_MAX_RANK];
     for (int k = 0; k < c->npieces; k++) {
@@ -205,7 +205,7 @@ has_functions(const CiComposer *c)
 
 /* The body of a piece at a position of the array, in a given iteration. */
 static CiBody
-body_at(const CiComposer *c, const CiPiece *piece, const CiExpr *const *place, const CiExpr *trip)
+body_at(const CiComposer *c, const CiPiece *piece, const CiExpr *const *position, const CiExpr *iteration)
 {
     CiSym *sym = c->r->sym;
     const CiExpr *from[CI_MAX_RANK + 1], *to[CI_MAX_RANK + 1];
@@ -213,10 +213,10 @@ body_at(const CiComposer *c, const CiPiece *piece, const CiExpr *const *place, c
     for (int k = 0; k < n; k++) {
         int d = piece->dims[k];
         from[k] = piece->nest->axes[k].var;
-        to[k] = ci_expr_sub(sym, place[d], ci_expr_const(sym, piece->box.start[d]));
+        to[k] = ci_expr_sub(sym, position[d], ci_expr_const(sym, piece->box.start[d]));
     }
     from[n] = c->region->var;
-    to[n] = trip;
+    to[n] = iteration;
     return ci_body_substitute(c->r->ctx, sym, &piece->nest->body, n + 1, from, to);
 }
 
@@ -243,9 +243,9 @@ append(const CiComposer *c, CiBody *into, const CiBody *body, int *made, int fro
 
 /* Appends the value that the first of two iterations computes at a position. */
 static int
-add_made(const CiComposer *c, CiBody *into, const CiPiece *maker, const CiExpr *const *place)
+add_made(const CiComposer *c, CiBody *into, const CiPiece *maker, const CiExpr *const *position)
 {
-    CiBody body = body_at(c, maker, place, c->first);
+    CiBody body = body_at(c, maker, position, c->first);
     int *made = CI_NEW_ARRAY(c->r->ctx, int, body.nops + 1);
     append(c, into, &body, made, 0, body.nops);
     return made[body.result];
@@ -261,9 +261,9 @@ maker_of(const CiComposer *c, const CiBox *box)
 }
 
 static CiBody
-compose_body(const CiComposer *c, const CiPiece *reader, const CiBox *box, const CiExpr *const *place)
+compose_body(const CiComposer *c, const CiPiece *reader, const CiBox *box, const CiExpr *const *position)
 {
-    CiBody body = body_at(c, reader, place, c->second), into = {0};
+    CiBody body = body_at(c, reader, position, c->second), into = {0};
     int *made = CI_NEW_ARRAY(c->r->ctx, int, body.nops + 1);
     for (int k = 0; k < body.nops; k++) {
         const CiExpr *there[CI_MAX_RANK];
@@ -276,7 +276,7 @@ compose_body(const CiComposer *c, const CiPiece *reader, const CiBox *box, const
         (void)is_near(c, reader, op, distance);
         CiBox read = move_box(c, box, distance);
         for (int d = 0; d < c->rank; d++)
-            there[d] = ci_expr_add(c->r->sym, place[d], ci_expr_const(c->r->sym, distance[d]));
+            there[d] = ci_expr_add(c->r->sym, position[d], ci_expr_const(c->r->sym, distance[d]));
         made[k] = add_made(c, &into, maker_of(c, &read), there);
     }
     into.result = made[body.result];
@@ -295,7 +295,7 @@ static bool
 add_nest(CiComposer *c, const CiPiece *reader, const CiBox *box)
 {
     CiSym *sym = c->r->sym;
-    const CiExpr *place[CI_MAX_RANK], *store = ci_expr_const(sym, 0);
+    const CiExpr *position[CI_MAX_RANK], *store = ci_expr_const(sym, 0);
     CiNest nest = {.fold = CI_OP_none,
                    .target = c->target,
                    .axes = CI_NEW_ARRAY(c->r->ctx, CiAxis, c->rank + 1),
@@ -304,18 +304,18 @@ add_nest(CiComposer *c, const CiPiece *reader, const CiBox *box)
                    .caplocs = reader->nest->nlocs};
     for (int d = 0; d < c->rank; d++) {
         const CiExpr *extent = ci_expr_const(sym, box->end[d] - box->start[d]);
-        place[d] = ci_expr_const(sym, box->start[d]);
+        position[d] = ci_expr_const(sym, box->start[d]);
         if (!ci_expr_equals_const(extent, 1)) {
             const CiExpr *var = ci_expr_index(sym, ci_format(c->r->ctx, "i%d", nest.naxes), extent);
             nest.axes[nest.naxes++] = (CiAxis){CI_AXIS_point, var, extent};
-            place[d] = ci_expr_add(sym, place[d], var);
+            position[d] = ci_expr_add(sym, position[d], var);
         }
         store = ci_expr_add(sym, store,
-                            ci_expr_mul(sym, place[d], ci_expr_const(sym, c->strides[d])));
+                            ci_expr_mul(sym, position[d], ci_expr_const(sym, c->strides[d])));
     }
     nest.npoint = nest.naxes;
     nest.store = store;
-    nest.body = compose_body(c, reader, box, place);
+    nest.body = compose_body(c, reader, box, position);
     if (nest.body.nops > CI_CHOOSE(c->r, composed_ops) || c->made.count == MAX_BOXES)
         return false;
     CiNest *kept = CI_NEW(c->r->ctx, CiNest);
@@ -331,7 +331,7 @@ find_cut(const CiComposer *c, const CiBox *read, int *dim, int64_t *at)
 {
     for (int k = 0; k < c->npieces; k++) {
         const CiBox *piece = &c->pieces[k].box;
-        if (!ci_compose_do_meet(c, read, piece))
+        if (!ci_compose_overlap(c, read, piece))
             continue;
         for (int d = 0; d < c->rank; d++) {
             bool before = read->start[d] < piece->start[d];
@@ -366,14 +366,14 @@ compose_box(CiComposer *c, const CiPiece *reader, const CiBox *box)
 bool
 ci_compose_begin(CiComposer *c)
 {
-    return ci_compose_read_layout(c) && ci_compose_find_pieces(c) && reads_only_near(c) && !has_functions(c);
+    return ci_compose_read_layout(c) && ci_compose_find_pieces(c) && reads_only_neighbours(c) && !has_functions(c);
 }
 
 bool
-ci_compose_pair(CiComposer *c, const CiExpr *trip, CiBuffer *source, CiBuffer *target)
+ci_compose_pair(CiComposer *c, const CiExpr *iteration, CiBuffer *source, CiBuffer *target)
 {
-    c->first = trip;
-    c->second = ci_expr_add(c->r->sym, trip, ci_expr_const(c->r->sym, 1));
+    c->first = iteration;
+    c->second = ci_expr_add(c->r->sym, iteration, ci_expr_const(c->r->sym, 1));
     c->source = source;
     c->target = target;
     c->made = (CiItems){0};
@@ -384,7 +384,7 @@ ci_compose_pair(CiComposer *c, const CiExpr *trip, CiBuffer *source, CiBuffer *t
 }
 
 void
-ci_compose_single(CiComposer *c, const CiExpr *trip, CiBuffer *target)
+ci_compose_single(CiComposer *c, const CiExpr *iteration, CiBuffer *target)
 {
     c->made = (CiItems){0};
     for (int k = 0; k < c->npieces; k++) {
@@ -392,7 +392,7 @@ ci_compose_single(CiComposer *c, const CiExpr *trip, CiBuffer *target)
         *nest = *c->pieces[k].nest;
         nest->target = target;
         nest->body =
-            ci_body_substitute(c->r->ctx, c->r->sym, &nest->body, 1, &c->region->var, &trip);
+            ci_body_substitute(c->r->ctx, c->r->sym, &nest->body, 1, &c->region->var, &iteration);
         put(c, &c->made, (CiItem){.kind = CI_ITEM_nest, .nest = nest});
     }
 }

@@ -15,10 +15,10 @@
 
 #define MAX_CHECKS 2 /* that come first: each is a launch */
 
-static bool may_wait_behind(const CiItems *items);
+static bool may_wait_after(const CiItems *items);
 
 static bool
-may_come_behind(const CiItem *item)
+may_come_after(const CiItem *item)
 {
     switch (item->kind) {
     case CI_ITEM_nest:
@@ -28,7 +28,7 @@ may_come_behind(const CiItem *item)
                !ci_op_has(item->ext->op, CI_FACT_effect);
     case CI_ITEM_for:
     case CI_ITEM_if:
-        return may_wait_behind(&item->region->body) && may_wait_behind(&item->region->other);
+        return may_wait_after(&item->region->body) && may_wait_after(&item->region->other);
     case CI_ITEM_while:
     case CI_ITEM_symbol:
     case CI_ITEM_check:
@@ -38,10 +38,10 @@ may_come_behind(const CiItem *item)
 }
 
 static bool
-may_wait_behind(const CiItems *items)
+may_wait_after(const CiItems *items)
 {
     for (int k = 0; k < items->count; k++) {
-        if (!may_come_behind(&items->items[k]))
+        if (!may_come_after(&items->items[k]))
             return false;
     }
     return true;
@@ -144,7 +144,7 @@ check_first(const CiLoopRewriter *r, const Uses *uses)
     for (int k = 0; k < items->count; k++) {
         if (is_checked[k]) {
             items->items[count++] = items->items[k];
-            items->items[count - 1].nest->is_apart = true;
+            items->items[count - 1].nest->is_separate = true;
         } else {
             late[nlate++] = items->items[k];
         }
@@ -170,7 +170,7 @@ ci_loops_delay_checks(const CiLoopRewriter *r)
             continue;
         }
         CiItem next = item ? *item : (CiItem){0};
-        if (!item || !may_come_behind(item)) {
+        if (!item || !may_come_after(item)) {
             for (int w = 0; w < nwaiting; w++)
                 items->items[count++] = waiting[w];
             nwaiting = 0;

@@ -252,7 +252,7 @@ double_buffer(Doubling *d, int at, CiItems *before, CiItems *after)
     last->axes = d->copy->axes;
     last->naxes = last->npoint = d->copy->npoint;
     ci_remove_item(&region->body, at);
-    if (count_bytes(d) >= CI_CHOOSE(d->r, trip_bytes))
+    if (count_bytes(d) >= CI_CHOOSE(d->r, iteration_bytes))
         copy_outside(d, &region->body);
     CI_PUSH(d->r->ctx, region->swaps, region->nswaps, region->capswaps, d->old);
     CI_PUSH(d->r->ctx, region->swaps, region->nswaps, region->capswaps, d->new);

@@ -385,7 +385,7 @@ add_value(const Forward *f, CiBody *into, const CiExpr *const *at, const CiBox *
     for (int k = 0; k < f->npieces; k++) {
         const Piece *piece = &f->pieces[k];
         Reads reads;
-        if (!ci_compose_do_meet(&f->c, &piece->box, box))
+        if (!ci_compose_overlap(&f->c, &piece->box, box))
             continue;
         begin_reads(f, piece, at, box, &reads);
         int made = add_piece(f, into, &reads);
@@ -402,7 +402,7 @@ reads_often(const Forward *f, const CiNest *reader)
     int64_t elements = 1;
     for (int d = 0; d < f->c.rank; d++)
         elements *= f->c.sizes[d];
-    return ci_amount_likely(ci_cost_of_nest(reader).trips) >
+    return ci_amount_likely(ci_cost_of_nest(reader).iterations) >
            CI_CHOOSE(f->c.r, forwarded_reads) * elements;
 }
 
@@ -447,7 +447,7 @@ changes_sources(const Forward *f, const CiItem *item)
 /* A reader that stores to what pieces read stores to a new array, which is copied there. It is the last
  * statement of a loop, so that two arrays can be exchanged instead. */
 static bool
-is_renewed(const Forward *f, int at)
+is_refreshed(const Forward *f, int at)
 {
     const CiNest *nest = f->items->items[at].nest;
     const CiLoopScope *scope = f->c.r->scope;
@@ -473,7 +473,7 @@ find_last_reader(const Forward *f)
         for (const CiScalar *load = NULL; (load = ci_nest_next_load(nest, load));)
             readers += load->buffer == f->c.to;
         if (nest && ci_nest_loads(nest, f->c.to)) {
-            if (is_changed || k < f->last || (changes_sources(f, item) && !is_renewed(f, k)))
+            if (is_changed || k < f->last || (changes_sources(f, item) && !is_refreshed(f, k)))
                 return -1;
             last = k;
         }
@@ -486,7 +486,7 @@ find_last_reader(const Forward *f)
 /* ---- rewriting ---- */
 
 static void
-renew(const Forward *f, int at)
+refresh(const Forward *f, int at)
 {
     const CiLoopRewriter *r = f->c.r;
     CiNest *nest = f->items->items[at].nest;
@@ -518,7 +518,7 @@ forward(Forward *f)
         if (bodies[k].nops)
             f->items->items[k].nest->body = bodies[k];
     if (is_changed)
-        renew(f, last);
+        refresh(f, last);
     for (int k = 0; k < f->items->count; k++)
         if (!f->items->items[k].nest || f->items->items[k].nest->target != f->c.to)
             f->items->items[kept++] = f->items->items[k];

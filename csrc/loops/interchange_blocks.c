@@ -97,7 +97,7 @@ count_all_far(const CiLoopRewriter *r, const CiItems *items, const CiExpr *var)
 static bool
 is_long(const CiLoopRewriter *r, const CiExpr *extent, int nfar)
 {
-    return extent->high > CI_CHOOSE(r, near_lines) / nfar;
+    return extent->high > CI_CHOOSE(r, l1_lines) / nfar;
 }
 
 /* True if the loop's variable has fewer strided accesses than the best axis, or equally many and
@@ -105,7 +105,7 @@ is_long(const CiLoopRewriter *r, const CiExpr *extent, int nfar)
 static bool
 lies_across(const CiLoopRewriter *r, const CiRegion *region, Rows *rows)
 {
-    int least = 0, trips = count_all_far(r, &region->body, region->var);
+    int least = 0, iterations = count_all_far(r, &region->body, region->var);
     for (int k = 0; k < rows->count; k++) {
         int far = count_all_far(r, &region->body, rows->axes[k].var);
         if (k == 0 || far <= least) {
@@ -114,7 +114,7 @@ lies_across(const CiLoopRewriter *r, const CiRegion *region, Rows *rows)
         }
     }
     const CiExpr *extent = rows->axes[rows->cut].extent;
-    bool is_better = least > trips || (least && least == trips && is_long(r, extent, least));
+    bool is_better = least > iterations || (least && least == iterations && is_long(r, extent, least));
     return is_better && extent->high > CI_CHOOSE(r, block_rows);
 }
 

@@ -44,7 +44,7 @@ static bool
 has_points(const Points *p, const CiNest *nest)
 {
     bool is = nest->fold == CI_OP_none && nest->naxes == p->like->naxes && !nest->is_combined &&
-              !nest->is_apart && !ci_nest_is_indirect(nest);
+              !nest->is_separate && !ci_nest_is_indirect(nest);
     for (int k = 0; is && k < nest->naxes; k++)
         is = nest->axes[k].extent == p->like->axes[k].extent;
     return is;

@@ -40,12 +40,12 @@ find_pair(const CiLoopRewriter *r, const CiItem *item, Pair *pair)
 static bool
 is_better(const CiLoopRewriter *r, const Pair *pair)
 {
-    const CiExpr *store = pair->nest->store, *row = pair->outer->var, *trip = pair->inner->var;
-    bool gains = !ci_expr_depends_on(store, trip);
+    const CiExpr *store = pair->nest->store, *row = pair->outer->var, *iteration = pair->inner->var;
+    bool gains = !ci_expr_depends_on(store, iteration);
     for (CiNestAccess at = {0}; ci_nest_next_access(pair->nest, &at);) {
         if (!ci_is_near_along(r->sym, at.index, row))
             return false;
-        gains = gains || !ci_is_near_along(r->sym, at.index, trip);
+        gains = gains || !ci_is_near_along(r->sym, at.index, iteration);
     }
     return gains && ci_expr_depends_on(store, row);
 }

@@ -15,7 +15,7 @@
  * copy after the loop reads, over the same axes. The buffer has no other use before the loop, or after it. */
 #include "loops/loops.h"
 
-enum { MAX_TRIPS = 256 }; /* iterations that are looked at one by one */
+enum { MAX_ITERATIONS = 256 }; /* iterations that are looked at one by one */
 
 typedef struct Peeling {
     const CiLoopRewriter *r;
@@ -23,7 +23,7 @@ typedef struct Peeling {
     CiNest *writer;      /* the one nest that stores `to` */
     CiBuffer *from, *to; /* that the loop exchanges */
     CiNest *before, *behind;
-    int64_t trips;
+    int64_t iterations;
 } Peeling;
 
 /* ---- the loop ---- */
@@ -45,7 +45,7 @@ find_writer(Peeling *p)
     const CiRegion *region = p->region;
     if (region->kind != CI_ITEM_for || region->nswaps != 2 || region->extent->low != region->extent->high)
         return false;
-    p->trips = region->extent->low;
+    p->iterations = region->extent->low;
     for (int k = 0; k < region->body.count; k++) {
         CiNest *nest = region->body.items[k].nest;
         if (!nest || nest->fold != CI_OP_none)
@@ -66,7 +66,7 @@ find_writer(Peeling *p)
 static bool
 is_large(const Peeling *p)
 {
-    return ci_amount_likely(ci_cost_of_buffer(p->from)) >= CI_CHOOSE(p->r, trip_bytes);
+    return ci_amount_likely(ci_cost_of_buffer(p->from)) >= CI_CHOOSE(p->r, iteration_bytes);
 }
 
 /* A nest of the loop where it is the iteration of that number. */
@@ -98,9 +98,9 @@ count_stored(const Peeling *p, int64_t number)
 static bool
 reads_what_is_stored(const Peeling *p)
 {
-    if (p->trips > MAX_TRIPS)
+    if (p->iterations > MAX_ITERATIONS)
         return false;
-    for (int64_t number = 1; number < p->trips; number++) {
+    for (int64_t number = 1; number < p->iterations; number++) {
         int64_t stored = count_stored(p, number - 1);
         for (int k = 0; k < p->region->body.count; k++) {
             const CiNest *nest = iteration_of(p, p->region->body.items[k].nest, ci_expr_const(p->r->sym, number));
@@ -165,13 +165,13 @@ has_points_of(const Peeling *p, const CiNest *last, const CiNest *copy, const Ci
 
 /* The copy after the item, to memory that the loop does not use. */
 static void
-find_behind(Peeling *p, const CiItems *items, int at)
+find_following(Peeling *p, const CiItems *items, int at)
 {
     const CiExpr *store;
     CiNest *copy = at + 1 < items->count ? items->items[at + 1].nest : NULL;
     CiItems loop = {.items = items->items + at, .count = 1};
     if (copy && copied_by(copy) == p->from && !uses_of(p, &loop, copy->target, false) &&
-        has_points_of(p, iteration_of(p, p->writer, ci_expr_const(p->r->sym, p->trips - 1)), copy, &store))
+        has_points_of(p, iteration_of(p, p->writer, ci_expr_const(p->r->sym, p->iterations - 1)), copy, &store))
         p->behind = copy;
 }
 
@@ -198,12 +198,12 @@ add_iteration(const Peeling *p, CiItems *items, int64_t number, CiBuffer *source
 
 /* The iterations that are left, as numbers from `begun` on. */
 static CiItem
-rest_of(const Peeling *p, const CiItem *loop, int64_t begun, int64_t trips)
+rest_of(const Peeling *p, const CiItem *loop, int64_t begun, int64_t iterations)
 {
     CiSym *sym = p->r->sym;
     CiRegion *region = CI_NEW(p->r->ctx, CiRegion);
     *region = *p->region;
-    region->extent = ci_expr_const(sym, trips);
+    region->extent = ci_expr_const(sym, iterations);
     region->var = ci_new_loop_variable(p->r->ctx, sym, region->extent);
     const CiExpr *number = ci_expr_add(sym, region->var, ci_expr_const(sym, begun));
     region->body = (CiItems){0};
@@ -220,7 +220,7 @@ static bool
 find(Peeling *p, const CiItems *items, int at)
 {
     p->region = items->items[at].region;
-    if (!p->region || !find_writer(p) || p->trips < 3 || !is_large(p))
+    if (!p->region || !find_writer(p) || p->iterations < 3 || !is_large(p))
         return false;
     CiItems first = {.items = items->items, .count = at},
             last = {.items = items->items + at + 1, .count = items->count - at - 1};
@@ -229,7 +229,7 @@ find(Peeling *p, const CiItems *items, int at)
     if (uses_of(p, &first, p->from, false) == 1 && reads_what_is_stored(p))
         find_before(p, items, at);
     if (uses_of(p, &last, p->from, false) == 1)
-        find_behind(p, items, at);
+        find_following(p, items, at);
     return p->before || p->behind;
 }
 
@@ -244,16 +244,16 @@ ci_loops_peel_copies(const CiLoopRewriter *r, CiItems *items)
             CI_PUSH(r->ctx, now.items, now.count, now.capacity, item);
             continue;
         }
-        int64_t begun = p.before != NULL, trips = p.trips - begun - (p.behind != NULL);
+        int64_t begun = p.before != NULL, iterations = p.iterations - begun - (p.behind != NULL);
         for (int at = now.count - 1; p.before && at >= 0; at--)
             if (now.items[at].nest == p.before)
                 ci_remove_item(&now, at);
         if (p.before)
             add_iteration(&p, &now, 0, copied_by(p.before), p.from);
-        item = rest_of(&p, &item, begun, trips);
+        item = rest_of(&p, &item, begun, iterations);
         CI_PUSH(r->ctx, now.items, now.count, now.capacity, item);
         if (p.behind)
-            add_iteration(&p, &now, p.trips - 1, p.from, p.behind->target);
+            add_iteration(&p, &now, p.iterations - 1, p.from, p.behind->target);
         k += p.behind != NULL;
     }
     *items = now;

@@ -32,7 +32,7 @@ is_large(const CiComposer *c)
     int64_t bytes = ci_dtype_size(c->to->dtype);
     for (int d = 0; d < c->rank; d++)
         bytes *= c->sizes[d];
-    return bytes >= CI_CHOOSE(c->r, trip_bytes);
+    return bytes >= CI_CHOOSE(c->r, iteration_bytes);
 }
 
 /* The buffers that the loop's one exchange is of. */
@@ -60,11 +60,11 @@ loop_over(CiComposer *c, const CiExpr *var, const CiExpr *extent)
 }
 
 static bool
-make_loops(CiComposer *c, const CiExpr *trips, const CiExpr *begun, CiItems *into)
+make_loops(CiComposer *c, const CiExpr *iterations, const CiExpr *begun, CiItems *into)
 {
     CiSym *sym = c->r->sym;
-    const CiExpr *two = ci_expr_const(sym, 2), *pairs = ci_expr_floordiv(sym, trips, two), *var;
-    const CiExpr *done = ci_expr_mul(sym, two, pairs), *left = ci_expr_sub(sym, trips, done);
+    const CiExpr *two = ci_expr_const(sym, 2), *pairs = ci_expr_floordiv(sym, iterations, two), *var;
+    const CiExpr *done = ci_expr_mul(sym, two, pairs), *left = ci_expr_sub(sym, iterations, done);
     if (!ci_expr_equals_const(pairs, 0)) {
         var = ci_new_loop_variable(c->r->ctx, sym, pairs);
         if (!ci_compose_pair(c, ci_expr_add(sym, begun, ci_expr_mul(sym, two, var)), c->from, c->to))
@@ -117,7 +117,7 @@ find_copy_before(CiComposer *c, const CiItems *items, int at)
 /* True if the item after the loop copies the result to memory that the loop does not use, so that
  * the last iterations can store there. */
 static bool
-is_copied_behind(CiComposer *c, const CiItems *items, int at)
+is_copied_after(CiComposer *c, const CiItems *items, int at)
 {
     const CiItem *item = at + 1 < items->count ? &items->items[at + 1] : NULL;
     CiItems loop = {.items = items->items + at, .count = 1};
@@ -141,18 +141,18 @@ static bool
 make_without_copies(CiComposer *c, const CiItems *items, int at, int before, CiItems *into)
 {
     CiSym *sym = c->r->sym;
-    int64_t trips = c->region->extent->low, last = trips % 2 ? 1 : 2;
+    int64_t iterations = c->region->extent->low, last = iterations % 2 ? 1 : 2;
     const CiExpr *two = ci_expr_const(sym, 2);
     CiBuffer *result = items->items[at + 1].nest->target;
     if (!ci_compose_pair(c, ci_expr_const(sym, 0), copied_by(&items->items[before]), c->from))
         return false;
     ci_add_items(c->r->ctx, into, &c->made);
-    if (!make_loops(c, ci_expr_const(sym, trips - 2 - last), two, into))
+    if (!make_loops(c, ci_expr_const(sym, iterations - 2 - last), two, into))
         return false;
-    const CiExpr *trip = ci_expr_const(sym, trips - last);
+    const CiExpr *iteration = ci_expr_const(sym, iterations - last);
     if (last == 1)
-        ci_compose_single(c, trip, result);
-    else if (!ci_compose_pair(c, trip, c->from, result))
+        ci_compose_single(c, iteration, result);
+    else if (!ci_compose_pair(c, iteration, c->from, result))
         return false;
     ci_add_items(c->r->ctx, into, &c->made);
     return true;
@@ -163,16 +163,16 @@ make_without_copies(CiComposer *c, const CiItems *items, int at, int before, CiI
 static int
 compose(CiComposer *c, const CiItems *items, int at, CiItems *into, int *before)
 {
-    const CiExpr *trips = c->region->extent;
+    const CiExpr *iterations = c->region->extent;
     *before = -1;
-    if (trips->high < 2 || !find_exchange(c) || !ci_compose_begin(c) || !is_large(c))
+    if (iterations->high < 2 || !find_exchange(c) || !ci_compose_begin(c) || !is_large(c))
         return -1;
-    bool is_known = trips->low == trips->high && trips->low >= 3;
-    int copy = is_known && are_private(c, items, at) && is_copied_behind(c, items, at)
+    bool is_known = iterations->low == iterations->high && iterations->low >= 3;
+    int copy = is_known && are_private(c, items, at) && is_copied_after(c, items, at)
                    ? find_copy_before(c, items, at)
                    : -1;
     if (copy < 0)
-        return make_loops(c, trips, ci_expr_const(c->r->sym, 0), into) ? 0 : -1;
+        return make_loops(c, iterations, ci_expr_const(c->r->sym, 0), into) ? 0 : -1;
     *before = copy;
     return make_without_copies(c, items, at, copy, into) ? 1 : -1;
 }

@@ -25,7 +25,7 @@ count_elements(CiLowering *low, const CiNode *node)
 static bool
 reads_few(CiLowering *low, const CiNode *gather, const CiNode *array)
 {
-    const CiExpr *factor = ci_expr_const(low->sym, CI_CHOOSE(low, gathered_part)),
+    const CiExpr *factor = ci_expr_const(low->sym, CI_CHOOSE(low, gathered_ratio)),
                  *reads = ci_expr_mul(low->sym, count_elements(low, gather), factor);
     return ci_sym_known_le(low->sym, reads, count_elements(low, array));
 }
@@ -108,8 +108,8 @@ find_reader(CiLowering *low, CiNode *node)
     if (!ci_lowering_is_lazy(node) || ci_node_is_view(node))
         return;
     bool is_cheap_scalar = node->rank == 0 && !ci_op_is_function(node->op);
-    bool is_dear = ci_op_is_expensive(node->op) && !is_cheap_scalar,
-         is_shared = (state->has_several_readers && is_dear) || ci_lowering_needs_mask(low, node);
+    bool is_costly = ci_op_is_expensive(node->op) && !is_cheap_scalar,
+         is_shared = (state->has_several_readers && is_costly) || ci_lowering_needs_mask(low, node);
     CiNode *narrower = find_narrower(state);
     if (is_shared && narrower && !state->is_result_base) {
         ci_lowering_state(low, narrower)->is_wanted = true;

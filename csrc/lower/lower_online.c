@@ -18,7 +18,7 @@
 
 /* Skips reshapes and copies, whose operand has the same elements in the same order. */
 static CiNode *
-behind_views(CiNode *node)
+after_views(CiNode *node)
 {
     while (node->op == CI_OP_reshape || node->op == CI_OP_copy)
         node = node->args[0];
@@ -34,11 +34,11 @@ is_wide(CiDtype dtype)
 /* Skips widening casts too: rows with more elements than float32 can count are divided in
  * float64. */
 static CiNode *
-behind_widths(CiNode *node)
+after_widths(CiNode *node)
 {
-    node = behind_views(node);
+    node = after_views(node);
     while (node->op == CI_OP_cast && is_wide(node->dtype) && is_wide(node->args[0]->dtype))
-        node = behind_views(node->args[0]);
+        node = after_views(node->args[0]);
     return node;
 }
 
@@ -63,7 +63,7 @@ is_of_same_rows(const CiNode *node, CiOp op, const CiNode *sum, const CiNode *el
 
 /* Its element for each row is broadcast along that row. */
 static bool
-is_beside_rows(const CiNode *value, const CiNode *sum, const CiNode *elements)
+is_alongside_rows(const CiNode *value, const CiNode *sum, const CiNode *elements)
 {
     int missing = elements->rank - value->rank;
     for (int k = 0; k < elements->rank; k++) {
@@ -86,7 +86,7 @@ elements_of_difference(const CiNode *difference, const CiNode *sum, CiNode **val
     bool is_alike = elements->rank == difference->rank && elements->dtype == sum->dtype;
     for (int k = 0; is_alike && k < elements->rank; k++)
         is_alike = elements->sizes[k] == difference->sizes[k];
-    return is_alike && is_beside_rows(*value, sum, elements) ? elements : NULL;
+    return is_alike && is_alongside_rows(*value, sum, elements) ? elements : NULL;
 }
 
 static const CiExpr *
@@ -103,7 +103,7 @@ static bool
 is_count(CiNode *node, const CiExpr *length, bool is_inverse)
 {
     int64_t count;
-    node = behind_views(node);
+    node = after_views(node);
     if (node->op == CI_OP_cast && node->args[0]->op == CI_OP_expr && !is_inverse)
         return node->args[0]->starts[0] == length;
     if (node->op != CI_OP_const || !ci_expr_is_const(length, &count))
@@ -120,7 +120,7 @@ match_exp_sum(CiLowering *low, const CiNode *sum)
     if (element->op != CI_OP_exp)
         return NULL;
     CiNode *elements = elements_of_difference(element->args[0], sum, &value);
-    bool is_same = elements && is_of_same_rows(behind_views(value), CI_OP_max, sum, elements);
+    bool is_same = elements && is_of_same_rows(after_views(value), CI_OP_max, sum, elements);
     return is_same ? elements : NULL;
 }
 
@@ -131,11 +131,11 @@ match_welford(CiLowering *low, const CiNode *sum)
     bool is_square = element->op == CI_OP_square ||
                      (element->op == CI_OP_multiply && element->args[0] == element->args[1]);
     CiNode *elements = is_square ? elements_of_difference(element->args[0], sum, &value) : NULL;
-    CiNode *mean = elements ? behind_widths(value) : NULL;
+    CiNode *mean = elements ? after_widths(value) : NULL;
     if (!mean || (mean->op != CI_OP_divide && mean->op != CI_OP_multiply) ||
         !is_count(mean->args[1], row_length(low, sum, elements), mean->op == CI_OP_multiply))
         return NULL;
-    bool is_same = is_of_same_rows(behind_widths(mean->args[0]), CI_OP_sum, sum, elements);
+    bool is_same = is_of_same_rows(after_widths(mean->args[0]), CI_OP_sum, sum, elements);
     return is_same ? elements : NULL;
 }
 

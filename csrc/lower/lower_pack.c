@@ -46,49 +46,49 @@ is_outside_regions(const CiLowering *low, const CiNode *node)
 
 /* ---- what it takes to ask ---- */
 
-typedef struct Asked {
+typedef struct Query {
     int noperations, most; /* most: more are not counted */
     bool is_function; /* a function is computed */
     int widest;       /* bytes of an element that is read */
-} Asked;
+} Query;
 
 /* Counts the operations that compute the node from values in memory, and finds the widest of
  * these. */
 static void
-ask(const CiNode *node, Asked *asked)
+count_query(const CiNode *node, Query *query)
 {
     if (!ci_lowering_is_lazy(node)) {
         int size = node->rank ? ci_dtype_size(node->dtype) : 0;
-        asked->widest = size > asked->widest ? size : asked->widest;
+        query->widest = size > query->widest ? size : query->widest;
         return;
     }
-    asked->noperations += !ci_node_is_view(node) && ci_op_kind(node->op) != CI_OPKIND_create;
-    asked->is_function |= ci_op_is_expensive(node->op);
-    for (int k = 0; k < node->nargs && asked->noperations <= asked->most; k++)
-        ask(node->args[k], asked);
+    query->noperations += !ci_node_is_view(node) && ci_op_kind(node->op) != CI_OPKIND_create;
+    query->is_function |= ci_op_is_expensive(node->op);
+    for (int k = 0; k < node->nargs && query->noperations <= query->most; k++)
+        count_query(node->args[k], query);
 }
 
 /* True if the mask reads much memory and computes little, so that the compress may count it. Empty
  * nests are excluded. */
 static bool
-is_worth_one_walk(const CiLowering *low, const CiNode *mask)
+is_worth_one_pass(const CiLowering *low, const CiNode *mask)
 {
-    Asked asked = {.most = (int)CI_CHOOSE(low, repeated_ops)};
+    Query query = {.most = (int)CI_CHOOSE(low, repeated_ops)};
     if (ci_expr_equals_const(mask->sizes[0], 0))
         return false;
-    ask(mask, &asked);
-    return asked.noperations <= asked.most && !asked.is_function && asked.widest >= CI_CHOOSE(low, packed_bytes);
+    count_query(mask, &query);
+    return query.noperations <= query.most && !query.is_function && query.widest >= CI_CHOOSE(low, packed_bytes);
 }
 
 /* True if a buffer for all elements is no larger than the arrays that they come from. */
 static bool
-has_room(const CiLowering *low, const CiNode *pack)
+has_space(const CiLowering *low, const CiNode *pack)
 {
-    Asked asked = {.most = (int)CI_CHOOSE(low, repeated_ops)};
-    ask(pack->args[0], &asked);
-    asked.noperations = 0;
-    ask(pack->args[1], &asked);
-    return ci_dtype_size(pack->dtype) <= asked.widest;
+    Query query = {.most = (int)CI_CHOOSE(low, repeated_ops)};
+    count_query(pack->args[0], &query);
+    query.noperations = 0;
+    count_query(pack->args[1], &query);
+    return ci_dtype_size(pack->dtype) <= query.widest;
 }
 
 /* ---- which are one walk ---- */
@@ -99,8 +99,8 @@ may_count(const CiLowering *low, const CiNode *pack, const CiNode *sum)
 {
     const CiNodeState *state = ci_lowering_state(low, pack);
     return pack->sizes[0] == defined_as(low, sum) && pack->args[0]->id < sum->id &&
-           (!low->machine->has_memory || !state->is_result_base) && !state->room &&
-           !state->hint.buffer && is_outside_regions(low, pack) && has_room(low, pack);
+           (!low->machine->has_memory || !state->is_result_base) && !state->container &&
+           !state->hint.buffer && is_outside_regions(low, pack) && has_space(low, pack);
 }
 
 static bool
@@ -115,7 +115,7 @@ ci_lowering_find_counts(CiLowering *low)
     const CiBlock *body = low->graph->body;
     for (int k = 0; k < body->nnodes; k++) {
         CiNode *sum = body->nodes[k], *mask = counted_mask(sum);
-        if (!mask || !defined_as(low, sum) || !is_worth_one_walk(low, mask))
+        if (!mask || !defined_as(low, sum) || !is_worth_one_pass(low, mask))
             continue;
         const CiNodeState *state = ci_lowering_state(low, mask);
         bool may = true;

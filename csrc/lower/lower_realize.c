@@ -78,9 +78,9 @@ ci_lowering_make_storage(CiLowering *low, CiNode *node)
     /* On its own turn only: who asks for it earlier has still to read what it reads. */
     if (node->id != low->position)
         return ci_lowering_new_storage(low, node);
-    if (state->room) {
-        ci_lowering_realize(low, state->room);
-        CiStorage storage = {ci_lowering_state(low, state->room)->storage.buffer,
+    if (state->container) {
+        ci_lowering_realize(low, state->container);
+        CiStorage storage = {ci_lowering_state(low, state->container)->storage.buffer,
                        ci_layout_dense_strides(low->ctx, low->sym, node->rank, node->sizes,
                                                node->order)};
         return storage;

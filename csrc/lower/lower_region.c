@@ -191,18 +191,18 @@ is_first_part(const CiLowering *low, const CiNode *view, const CiNode *base, con
 static void
 hint_preallocated(CiLowering *low, CiNode *next, int first)
 {
-    CiNode *room = next->args[0], *view = next->args[1], *value = next->args[2];
+    CiNode *container = next->args[0], *view = next->args[1], *value = next->args[2];
     const CiNode *inner = view->op == CI_OP_reshape ? view->args[0] : view;
-    if (room->op != CI_OP_empty || room->id < first || !is_first_part(low, view, room, next) ||
-        !has_users(low, room, inner == room ? view : inner, next))
+    if (container->op != CI_OP_empty || container->id < first || !is_first_part(low, view, container, next) ||
+        !has_users(low, container, inner == container ? view : inner, next))
         return;
-    ci_lowering_state(low, room)->waits = true;
-    bool is_whole = value->rank == view->rank && value->dtype == room->dtype;
+    ci_lowering_state(low, container)->waits = true;
+    bool is_whole = value->rank == view->rank && value->dtype == container->dtype;
     for (int k = 0; is_whole && k < value->rank; k++)
         is_whole = value->sizes[k] == view->sizes[k] && value->order[k] == view->order[k];
     if (is_whole && value->op == CI_OP_concat && value->id > first &&
         has_users(low, value, next, next))
-        ci_lowering_state(low, value)->room = room;
+        ci_lowering_state(low, value)->container = container;
 }
 
 /* A node of the body that is the next value of an array may be made where it has to be. */

@@ -17,7 +17,7 @@
 #include "analysis/occupancy.h"
 #include "lower/lowering.h"
 
-typedef struct Parts {
+typedef struct Chunks {
     CiLowering *low;
     CiNode *node, *operand;
     int along;
@@ -25,7 +25,7 @@ typedef struct Parts {
                                           * them */
     CiFoldKind kind;                     /* of a part's total: rows where they lie across memory */
     CiStorage before;
-} Parts;
+} Chunks;
 
 static CiOp
 totals_of(const CiNode *scan)
@@ -37,9 +37,9 @@ totals_of(const CiNode *scan)
 static int64_t
 length_across(const CiMachine *machine, int64_t points, int64_t size)
 {
-    int64_t length = ci_choice(machine, CI_CHOICE_scan_column_part),
-            parts = ci_occupancy_threads(machine) / (points > 0 ? points : 1);
-    while (length < size && size / length > parts)
+    int64_t length = ci_choice(machine, CI_CHOICE_scan_column_chunk),
+            chunks = ci_occupancy_threads(machine) / (points > 0 ? points : 1);
+    while (length < size && size / length > chunks)
         length *= 2;
     return length;
 }
@@ -47,147 +47,147 @@ length_across(const CiMachine *machine, int64_t points, int64_t size)
 /* True if the rows are so few that most of a device would be idle and reading them twice is faster;
  * sets the length of a part. */
 static bool
-are_worth_it(Parts *parts, const CiExpr *points, const CiExpr *size)
+are_worth_it(Chunks *chunks, const CiExpr *points, const CiExpr *size)
 {
-    const CiMachine *machine = parts->low->machine;
-    bool is_across = parts->kind == CI_FOLD_rows;
+    const CiMachine *machine = chunks->low->machine;
+    bool is_across = chunks->kind == CI_FOLD_rows;
     int64_t most = ci_choice(machine, is_across ? CI_CHOICE_scan_columns : CI_CHOICE_scan_rows),
             length = is_across ? length_across(machine, points->high, size->low)
-                               : ci_choice(machine, CI_CHOICE_scan_row_part);
-    parts->length = ci_expr_const(parts->low->sym, length);
-    bool is_long = size->high / length >= ci_choice(machine, CI_CHOICE_scan_parts);
+                               : ci_choice(machine, CI_CHOICE_scan_row_chunk);
+    chunks->length = ci_expr_const(chunks->low->sym, length);
+    bool is_long = size->high / length >= ci_choice(machine, CI_CHOICE_scan_chunks);
     return points->high <= most && is_long;
 }
 
 static bool
-find_parts(Parts *parts)
+find_parts(Chunks *chunks)
 {
-    CiLowering *low = parts->low;
+    CiLowering *low = chunks->low;
     CiSym *sym = low->sym;
-    const CiNode *operand = parts->operand;
-    const CiExpr *size = operand->sizes[parts->along], *points = ci_expr_const(sym, 1);
+    const CiNode *operand = chunks->operand;
+    const CiExpr *size = operand->sizes[chunks->along], *points = ci_expr_const(sym, 1);
     for (int k = 0; k < operand->rank; k++)
-        points = k == parts->along ? points : ci_expr_mul(sym, points, operand->sizes[k]);
-    bool is_free = ci_op_is_order_free(totals_of(parts->node), operand->dtype);
-    parts->kind = ci_lowering_fold_kind(parts->node, operand, size);
+        points = k == chunks->along ? points : ci_expr_mul(sym, points, operand->sizes[k]);
+    bool is_free = ci_op_is_order_free(totals_of(chunks->node), operand->dtype);
+    chunks->kind = ci_lowering_fold_kind(chunks->node, operand, size);
     if (!(is_free || low->own_order) ||
-        parts->kind == CI_FOLD_serial ||
+        chunks->kind == CI_FOLD_serial ||
         ci_expr_equals_const(points, 1) || /* one row: the loop itself is split */
-        !are_worth_it(parts, points, size))
+        !are_worth_it(chunks, points, size))
         return false;
-    parts->count = ci_expr_floordiv(sym, size, parts->length);
-    parts->rest = ci_expr_sub(sym, size, ci_expr_mul(sym, parts->count, parts->length));
+    chunks->count = ci_expr_floordiv(sym, size, chunks->length);
+    chunks->rest = ci_expr_sub(sym, size, ci_expr_mul(sym, chunks->count, chunks->length));
     return true;
 }
 
 /* The operand's axes, with parts where the rows' is: one more where there may be none. */
 static CiStorage
-new_table(const Parts *parts, const int8_t *order)
+new_table(const Chunks *chunks, const int8_t *order)
 {
-    const CiNode *operand = parts->operand;
-    CiContext *ctx = parts->low->ctx;
-    CiSym *sym = parts->low->sym;
+    const CiNode *operand = chunks->operand;
+    CiContext *ctx = chunks->low->ctx;
+    CiSym *sym = chunks->low->sym;
     const CiExpr **sizes = CI_NEW_ARRAY(ctx, const CiExpr *, operand->rank + 1);
     for (int k = 0; k < operand->rank; k++)
         sizes[k] = operand->sizes[k];
-    sizes[parts->along] =
-        ci_expr_add(sym, parts->count, ci_expr_const(sym, parts->count->low <= 0));
+    sizes[chunks->along] =
+        ci_expr_add(sym, chunks->count, ci_expr_const(sym, chunks->count->low <= 0));
     CiStorage table = {.strides =
                            ci_layout_dense_strides(ctx, sym, operand->rank, sizes, order)};
-    table.buffer = ci_loops_add_buffer(parts->low->loops, CI_BUFFER_temp, operand->dtype,
+    table.buffer = ci_loops_add_buffer(chunks->low->loops, CI_BUFFER_temp, operand->dtype,
                                        operand->rank, sizes, table.strides);
     return table;
 }
 
 /* Parts of a row side by side. */
 static const int8_t *
-order_of_before(const Parts *parts)
+order_of_before(const Chunks *chunks)
 {
-    int8_t *order = CI_NEW_ARRAY(parts->low->ctx, int8_t, parts->operand->rank + 1);
+    int8_t *order = CI_NEW_ARRAY(chunks->low->ctx, int8_t, chunks->operand->rank + 1);
     int count = 0;
-    for (int k = 0; k < parts->operand->rank; k++)
-        if (k != parts->along)
+    for (int k = 0; k < chunks->operand->rank; k++)
+        if (k != chunks->along)
             order[count++] = (int8_t)k;
-    order[count] = (int8_t)parts->along;
+    order[count] = (int8_t)chunks->along;
     return order;
 }
 
 static const CiExpr *
-table_element(const Parts *parts, CiStorage table, const CiExpr *const *index, const CiExpr *part)
+table_element(const Chunks *chunks, CiStorage table, const CiExpr *const *index, const CiExpr *chunk)
 {
-    const CiExpr **at = CI_NEW_ARRAY(parts->low->ctx, const CiExpr *, parts->operand->rank + 1);
-    for (int k = 0; k < parts->operand->rank; k++)
-        at[k] = k == parts->along ? part : index[k];
-    return ci_lowering_element(parts->low, table, parts->operand->rank, at);
+    const CiExpr **at = CI_NEW_ARRAY(chunks->low->ctx, const CiExpr *, chunks->operand->rank + 1);
+    for (int k = 0; k < chunks->operand->rank; k++)
+        at[k] = k == chunks->along ? chunk : index[k];
+    return ci_lowering_element(chunks->low, table, chunks->operand->rank, at);
 }
 
 static int
-load(CiRecorder *rec, const Parts *parts, CiStorage table, const CiExpr *const *index,
-     const CiExpr *part)
+load(CiRecorder *rec, const Chunks *chunks, CiStorage table, const CiExpr *const *index,
+     const CiExpr *chunk)
 {
     return ci_recorder_add(rec, (CiScalar){.op = CI_OP_load,
-                                           .dtype = parts->operand->dtype,
+                                           .dtype = chunks->operand->dtype,
                                            .buffer = table.buffer,
-                                           .index = table_element(parts, table, index, part)});
+                                           .index = table_element(chunks, table, index, chunk)});
 }
 
 /* Axes of points in the order of the operand's, parts (NULL: none) where the rows' is. */
 static const CiExpr **
-add_points(const Parts *parts, CiNest *nest, const CiExpr *count)
+add_points(const Chunks *chunks, CiNest *nest, const CiExpr *count)
 {
-    const CiNode *operand = parts->operand;
-    const CiExpr **index = CI_NEW_ARRAY(parts->low->ctx, const CiExpr *, operand->rank + 1);
+    const CiNode *operand = chunks->operand;
+    const CiExpr **index = CI_NEW_ARRAY(chunks->low->ctx, const CiExpr *, operand->rank + 1);
     for (int k = 0; k < operand->rank; k++) {
-        const CiExpr *extent = k == parts->along ? count : operand->sizes[k];
+        const CiExpr *extent = k == chunks->along ? count : operand->sizes[k];
         if (extent)
-            ci_lowering_add_axis(parts->low, nest, CI_AXIS_point, "i", extent, &index[k]);
+            ci_lowering_add_axis(chunks->low, nest, CI_AXIS_point, "i", extent, &index[k]);
     }
     return index;
 }
 
 static void
-finish_nest(const Parts *parts, CiNest *nest, CiRecorder *rec, int result)
+finish_nest(const Chunks *chunks, CiNest *nest, CiRecorder *rec, int result)
 {
-    ci_recorder_note(rec, parts->node->loc);
-    ci_lowering_finish_nest(nest, rec, result, parts->low->ctx);
-    *ci_loops_add_nest(parts->low->loops, parts->low->items) = *nest;
+    ci_recorder_note(rec, chunks->node->loc);
+    ci_lowering_finish_nest(nest, rec, result, chunks->low->ctx);
+    *ci_loops_add_nest(chunks->low->loops, chunks->low->items) = *nest;
 }
 
 /* A launch of its own: beside another in one it would have but what points that has. */
 static void
-add_nest(const Parts *parts, CiNest *nest, CiRecorder *rec, int result)
+add_nest(const Chunks *chunks, CiNest *nest, CiRecorder *rec, int result)
 {
-    nest->is_apart = true;
-    finish_nest(parts, nest, rec, result);
+    nest->is_separate = true;
+    finish_nest(chunks, nest, rec, result);
 }
 
 static CiStorage
-add_totals(const Parts *parts)
+add_totals(const Chunks *chunks)
 {
-    CiLowering *low = parts->low;
-    CiStorage totals = new_table(parts, parts->operand->order); /* neighbours are the operand's */
-    CiNest nest = {.fold = totals_of(parts->node), .target = totals.buffer};
-    nest.order.kind = parts->kind;
-    const CiExpr **index = add_points(parts, &nest, parts->count), *part = index[parts->along];
+    CiLowering *low = chunks->low;
+    CiStorage totals = new_table(chunks, chunks->operand->order); /* neighbours are the operand's */
+    CiNest nest = {.fold = totals_of(chunks->node), .target = totals.buffer};
+    nest.order.kind = chunks->kind;
+    const CiExpr **index = add_points(chunks, &nest, chunks->count), *chunk = index[chunks->along];
     const CiExpr *step;
-    ci_lowering_add_axis(low, &nest, CI_AXIS_reduce, "r", parts->length, &step);
-    nest.store = table_element(parts, totals, index, part);
-    index[parts->along] = ci_expr_add(low->sym, ci_expr_mul(low->sym, part, parts->length), step);
+    ci_lowering_add_axis(low, &nest, CI_AXIS_reduce, "r", chunks->length, &step);
+    nest.store = table_element(chunks, totals, index, chunk);
+    index[chunks->along] = ci_expr_add(low->sym, ci_expr_mul(low->sym, chunk, chunks->length), step);
     CiRecorder rec = ci_recorder_new(low);
-    add_nest(parts, &nest, &rec, ci_recorder_value(&rec, parts->operand, index));
+    add_nest(chunks, &nest, &rec, ci_recorder_value(&rec, chunks->operand, index));
     return totals;
 }
 
 static CiStorage
-add_before(const Parts *parts, CiStorage totals)
+add_before(const Chunks *chunks, CiStorage totals)
 {
-    CiStorage before = new_table(parts, order_of_before(parts));
-    CiNest nest = {.fold = parts->node->op, .order.kind = CI_FOLD_serial, .target = before.buffer};
-    const CiExpr **index = add_points(parts, &nest, NULL), *part;
-    ci_lowering_add_axis(parts->low, &nest, CI_AXIS_scan, "r", parts->count, &part);
-    nest.store = table_element(parts, before, index, part);
-    CiRecorder rec = ci_recorder_new(parts->low);
-    add_nest(parts, &nest, &rec, load(&rec, parts, totals, index, part));
+    CiStorage before = new_table(chunks, order_of_before(chunks));
+    CiNest nest = {.fold = chunks->node->op, .order.kind = CI_FOLD_serial, .target = before.buffer};
+    const CiExpr **index = add_points(chunks, &nest, NULL), *chunk;
+    ci_lowering_add_axis(chunks->low, &nest, CI_AXIS_scan, "r", chunks->count, &chunk);
+    nest.store = table_element(chunks, before, index, chunk);
+    CiRecorder rec = ci_recorder_new(chunks->low);
+    add_nest(chunks, &nest, &rec, load(&rec, chunks, totals, index, chunk));
     return before;
 }
 
@@ -205,11 +205,11 @@ index_is(CiRecorder *rec, CiOp compare, const CiExpr *index)
 /* The value; at the first step, and where there is a part before it (condition), combined with
  * what comes before. */
 static int
-begin_with(CiRecorder *rec, const Parts *parts, int value, int before, const CiExpr *step,
+begin_with(CiRecorder *rec, const Chunks *chunks, int value, int before, const CiExpr *step,
            int condition)
 {
-    CiDtype dtype = parts->operand->dtype;
-    CiScalar both = {.op = ci_op_combine(parts->node->op),
+    CiDtype dtype = chunks->operand->dtype;
+    CiScalar both = {.op = ci_op_combine(chunks->node->op),
                      .dtype = dtype,
                      .args = {before, value},
                      .nargs = 2},
@@ -230,54 +230,54 @@ begin_with(CiRecorder *rec, const Parts *parts, int value, int before, const CiE
 
 /* is_rest: for the remainder after the parts. */
 static void
-add_result(const Parts *parts, CiStorage storage, bool is_rest)
+add_result(const Chunks *chunks, CiStorage storage, bool is_rest)
 {
-    CiLowering *low = parts->low;
+    CiLowering *low = chunks->low;
     CiSym *sym = low->sym;
-    CiNest nest = {.fold = parts->node->op, .order.kind = CI_FOLD_serial, .target = storage.buffer};
-    const CiExpr **index = add_points(parts, &nest, is_rest ? NULL : parts->count), *step,
-                 *extent = is_rest ? parts->rest : parts->length,
-                 *part = is_rest ? parts->count : index[parts->along],
-                 *last = ci_expr_max(sym, ci_expr_sub(sym, part, ci_expr_const(sym, 1)),
+    CiNest nest = {.fold = chunks->node->op, .order.kind = CI_FOLD_serial, .target = storage.buffer};
+    const CiExpr **index = add_points(chunks, &nest, is_rest ? NULL : chunks->count), *step,
+                 *extent = is_rest ? chunks->rest : chunks->length,
+                 *chunk = is_rest ? chunks->count : index[chunks->along],
+                 *last = ci_expr_max(sym, ci_expr_sub(sym, chunk, ci_expr_const(sym, 1)),
                                      ci_expr_const(sym, 0));
     ci_lowering_add_axis(low, &nest, CI_AXIS_scan, "r", extent, &step);
     if (nest.naxes == nest.npoint)
         nest.fold = CI_OP_none;
-    index[parts->along] = ci_expr_add(sym, ci_expr_mul(sym, part, parts->length), step);
-    nest.store = ci_lowering_element(low, storage, parts->node->rank, index);
+    index[chunks->along] = ci_expr_add(sym, ci_expr_mul(sym, chunk, chunks->length), step);
+    nest.store = ci_lowering_element(low, storage, chunks->node->rank, index);
     CiRecorder rec = ci_recorder_new(low);
-    int value = ci_recorder_value(&rec, parts->operand, index),
-        before = load(&rec, parts, parts->before, index, last),
-        condition = part->low > 0 ? -1 : index_is(&rec, CI_OP_greater, part);
-    add_nest(parts, &nest, &rec, begin_with(&rec, parts, value, before, step, condition));
+    int value = ci_recorder_value(&rec, chunks->operand, index),
+        before = load(&rec, chunks, chunks->before, index, last),
+        condition = chunk->low > 0 ? -1 : index_is(&rec, CI_OP_greater, chunk);
+    add_nest(chunks, &nest, &rec, begin_with(&rec, chunks, value, before, step, condition));
 }
 
 static void
-add_whole(const Parts *parts, CiStorage storage)
+add_whole(const Chunks *chunks, CiStorage storage)
 {
-    CiNest nest = {.fold = parts->node->op, .order.kind = CI_FOLD_serial, .target = storage.buffer};
-    const CiExpr **index = add_points(parts, &nest, NULL);
-    ci_lowering_add_axis(parts->low, &nest, CI_AXIS_scan, "r", parts->operand->sizes[parts->along],
-                         &index[parts->along]);
+    CiNest nest = {.fold = chunks->node->op, .order.kind = CI_FOLD_serial, .target = storage.buffer};
+    const CiExpr **index = add_points(chunks, &nest, NULL);
+    ci_lowering_add_axis(chunks->low, &nest, CI_AXIS_scan, "r", chunks->operand->sizes[chunks->along],
+                         &index[chunks->along]);
     if (nest.naxes == nest.npoint)
         nest.fold = CI_OP_none;
-    nest.store = ci_lowering_element(parts->low, storage, parts->node->rank, index);
-    CiRecorder rec = ci_recorder_new(parts->low);
-    finish_nest(parts, &nest, &rec, ci_recorder_value(&rec, parts->operand, index));
+    nest.store = ci_lowering_element(chunks->low, storage, chunks->node->rank, index);
+    CiRecorder rec = ci_recorder_new(chunks->low);
+    finish_nest(chunks, &nest, &rec, ci_recorder_value(&rec, chunks->operand, index));
 }
 
 void
 ci_lowering_scan(CiLowering *low, CiNode *node)
 {
-    Parts parts = {.low = low, .node = node, .operand = node->args[0], .along = node->axes[0]};
+    Chunks chunks = {.low = low, .node = node, .operand = node->args[0], .along = node->axes[0]};
     CiStorage storage = ci_lowering_make_storage(low, node);
-    if (find_parts(&parts)) {
-        parts.before = add_before(&parts, add_totals(&parts));
-        add_result(&parts, storage, false);
-        if (!ci_expr_equals_const(parts.rest, 0))
-            add_result(&parts, storage, true);
+    if (find_parts(&chunks)) {
+        chunks.before = add_before(&chunks, add_totals(&chunks));
+        add_result(&chunks, storage, false);
+        if (!ci_expr_equals_const(chunks.rest, 0))
+            add_result(&chunks, storage, true);
     } else {
-        add_whole(&parts, storage);
+        add_whole(&chunks, storage);
     }
     ci_lowering_state(low, node)->storage = storage;
 }

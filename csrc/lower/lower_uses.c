@@ -6,13 +6,13 @@
 /* The name of an induction becomes t0, t1, …: unlike the index variables of any nest, and no two
  * loops share one. */
 static const CiExpr *
-new_induction(CiLowering *low, const CiExpr *trip, int *number)
+new_induction(CiLowering *low, const CiExpr *trip_count, int *number)
 {
     for (;;) {
         const char *name = ci_format(low->ctx, "t%d", (*number)++);
         const CiExpr *known = ci_sym_find_symbol(low->sym, name);
         if (!known || known->symbol_kind == CI_SYMBOL_index)
-            return ci_expr_index(low->sym, name, trip);
+            return ci_expr_index(low->sym, name, trip_count);
     }
 }
 

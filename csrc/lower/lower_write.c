@@ -37,9 +37,9 @@ CiStorage
 ci_lowering_take_over(CiLowering *low, CiNode *node, CiNode *written)
 {
     CiNode *base = node->args[0];
-    CiFrame frame;
+    CiBorder border;
     bool is_framed = written && written != base &&
-                     ci_lowering_find_frame(low, base, written, &frame);
+                     ci_lowering_find_border(low, base, written, &border);
     CiNodeState *state = ci_lowering_state(low, base);
     bool is_gone = is_framed && !state->storage.buffer && !survives(low, base);
     if (!is_gone)
@@ -48,7 +48,7 @@ ci_lowering_take_over(CiLowering *low, CiNode *node, CiNode *written)
         return state->storage;
     CiStorage storage = ci_lowering_make_storage(low, node);
     if (is_framed)
-        ci_lowering_store_frame(low, base, &frame, storage);
+        ci_lowering_store_border(low, base, &border, storage);
     else if (written != base)
         ci_lowering_store(low, base, base, base, storage);
     return storage;
@@ -59,7 +59,7 @@ static bool
 is_there(const CiLowering *low, const CiNode *base, const CiNode *value)
 {
     const CiNodeState *state = ci_lowering_state(low, value);
-    return state->room == base && state->storage.buffer &&
+    return state->container == base && state->storage.buffer &&
            state->storage.buffer == ci_lowering_state(low, base)->storage.buffer;
 }
 

@@ -43,7 +43,7 @@ typedef struct CiNodeState {
     int end[2];               /* region: the position after each block */
     CiStorage *storages;            /* region: of its results */
     CiStorage hint;              /* next value of a carried array: where it will have to be */
-    CiNode *room;             /* an empty array of which it becomes the first elements */
+    CiNode *container;             /* an empty array of which it becomes the first elements */
     bool waits;               /* an empty array: memory is chosen for it when it is written */
 } CiNodeState;
 
@@ -212,14 +212,14 @@ void ci_lowering_store(CiLowering *low, CiNode *value, CiNode *view, const CiNod
 bool ci_lowering_can_store(CiLowering *low, CiNode *value, CiNode *view, const CiNode *base,
                            CiStorage storage);
 
-/* lower_frame.c: of the box of base that view is: where it starts and ends along each axis. Found
+/* lower_border.c: of the box of base that view is: where it starts and ends along each axis. Found
  * where it fills base but for a thin frame, and base is large. */
-typedef struct CiFrame {
+typedef struct CiBorder {
     const CiExpr **starts, **ends;
-} CiFrame;
-bool ci_lowering_find_frame(CiLowering *low, const CiNode *base, CiNode *view, CiFrame *frame);
+} CiBorder;
+bool ci_lowering_find_border(CiLowering *low, const CiNode *base, CiNode *view, CiBorder *border);
 /* Stores the border of the box, in a storage that nothing reads. */
-void ci_lowering_store_frame(CiLowering *low, CiNode *node, const CiFrame *frame, CiStorage storage);
+void ci_lowering_store_border(CiLowering *low, CiNode *node, const CiBorder *border, CiStorage storage);
 
 /* lower_overlap.c: the nest reads, at another point than the one that stores it, memory it writes.
  */

@@ -142,11 +142,11 @@ row_fold(CiNode *value, CiOp op, const CiNode *elements)
     int last = elements->rank - 1;
     value = skip(value);
     value = value->op == CI_OP_expand ? skip(value->args[0]) : value;
-    bool is_beside = value->op == CI_OP_reshape && value->rank == elements->rank &&
+    bool is_alongside = value->op == CI_OP_reshape && value->rank == elements->rank &&
                      ci_expr_equals_const(value->sizes[last], 1);
-    for (int k = 0; is_beside && k < last; k++)
-        is_beside = value->sizes[k] == elements->sizes[k];
-    CiNode *fold = is_beside ? skip(value->args[0]) : NULL;
+    for (int k = 0; is_alongside && k < last; k++)
+        is_alongside = value->sizes[k] == elements->sizes[k];
+    CiNode *fold = is_alongside ? skip(value->args[0]) : NULL;
     return fold && fold->op == op && is_last_axis(fold) && fold->args[0]->rank == elements->rank ? fold : NULL;
 }
 
@@ -256,14 +256,14 @@ has_sizes(const Attention *a)
 static bool
 match(Attention *a, const CiNode *root, const CiBlock *block)
 {
-    bool is_ours = is_product(a, root);
-    if (!is_ours && !is_call(a, root))
+    bool has_product = is_product(a, root);
+    if (!has_product && !is_call(a, root))
         return false;
-    a->weights = is_ours ? factor_of(a, root, 0) : root->args[0];
-    a->values = is_ours ? factor_of(a, root, 1) : root->args[1];
+    a->weights = has_product ? factor_of(a, root, 0) : root->args[0];
+    a->values = has_product ? factor_of(a, root, 1) : root->args[1];
     if (!match_softmax(a) || !find_scores(a, a->elements) || a->nothers || !has_sizes(a))
         return false;
-    if (is_ours && a->is_wide && a->scores->op == CI_OP_product)
+    if (has_product && a->is_wide && a->scores->op == CI_OP_product)
         return false; /* nothing is left to do */
     count_inside(a, root->args[0]);
     return !has_other_readers(a, block);
@@ -303,9 +303,9 @@ rebuild(Attention *a, CiNode *node)
     if (info->copy)
         return info->copy;
     if (node == a->scores) {
-        bool is_ours = is_product(a, node);
-        CiNode *left = is_ours ? factor_of(a, node, 0) : node->args[0],
-               *right = is_ours ? factor_of(a, node, 1) : node->args[1];
+        bool has_product = is_product(a, node);
+        CiNode *left = has_product ? factor_of(a, node, 0) : node->args[0],
+               *right = has_product ? factor_of(a, node, 1) : node->args[1];
         info->copy = ci_graph_cast(a->g, own_product(a, node, left, right), node->dtype, node->loc);
         return info->copy;
     }

@@ -37,7 +37,7 @@ sign_bit(const CiNode *node)
 }
 
 static void
-ask(Demand *d, const CiNode *node, uint64_t bits)
+demand(Demand *d, const CiNode *node, uint64_t bits)
 {
     if (node->op != CI_OP_input)
         d->bits[node->id] |= bits;
@@ -55,7 +55,7 @@ and_below(uint64_t bits)
 /* ---- one operation ---- */
 
 static uint64_t
-asked_by_shift(const CiNode *node, uint64_t bits)
+demanded_by_shift(const CiNode *node, uint64_t bits)
 {
     const CiNode *by = node->args[1];
     int64_t width = 8 * (int64_t)ci_dtype_size(node->dtype);
@@ -69,7 +69,7 @@ asked_by_shift(const CiNode *node, uint64_t bits)
 }
 
 static uint64_t
-asked_by_mask(const CiNode *node, int arg, uint64_t bits)
+demanded_by_mask(const CiNode *node, int arg, uint64_t bits)
 {
     const CiNode *mask = node->args[!arg];
     if (mask->op != CI_OP_const)
@@ -78,7 +78,7 @@ asked_by_mask(const CiNode *node, int arg, uint64_t bits)
 }
 
 static uint64_t
-asked_by_cast(const CiNode *node, uint64_t bits)
+demanded_by_cast(const CiNode *node, uint64_t bits)
 {
     const CiNode *from = node->args[0];
     bool needs_sign = (bits & ~type_bits(from)) != 0;
@@ -87,19 +87,19 @@ asked_by_cast(const CiNode *node, uint64_t bits)
 
 /* The bits of an operand that the node demands if `bits` of its own value are demanded. */
 static uint64_t
-asked_of(const CiNode *node, int arg, uint64_t bits)
+demanded_of(const CiNode *node, int arg, uint64_t bits)
 {
     if (!is_word(node) || !is_word(node->args[arg]))
         return ALL;
     switch (node->op) {
     case CI_OP_bitwise_and:
     case CI_OP_bitwise_or:
-        return asked_by_mask(node, arg, bits);
+        return demanded_by_mask(node, arg, bits);
     case CI_OP_left_shift:
     case CI_OP_right_shift:
-        return arg == 0 ? asked_by_shift(node, bits) : ALL;
+        return arg == 0 ? demanded_by_shift(node, bits) : ALL;
     case CI_OP_cast:
-        return asked_by_cast(node, bits);
+        return demanded_by_cast(node, bits);
     default:
         return ci_op_has(node->op, CI_FACT_each_bit)   ? bits
                : ci_op_has(node->op, CI_FACT_low_bits) ? and_below(bits)
@@ -109,33 +109,33 @@ asked_of(const CiNode *node, int arg, uint64_t bits)
 
 /* ---- the walk ---- */
 
-static void ask_block(Demand *d, const CiBlock *block);
+static void demand_block(Demand *d, const CiBlock *block);
 
 /* Demands of a region's blocks. The region's results follow it, so their demands are known. */
 static void
-ask_region(Demand *d, const CiNode *node)
+demand_region(Demand *d, const CiNode *node)
 {
     for (int b = node->nblocks - 1; b >= 0; b--) {
         const CiBlock *block = node->blocks[b];
         for (int k = 0; node->op != CI_OP_if && k < block->nresults; k++)
-            ask(d, block->results[k], ALL);
-        ask_block(d, block);
+            demand(d, block->results[k], ALL);
+        demand_block(d, block);
     }
 }
 
 static void
-ask_block(Demand *d, const CiBlock *block)
+demand_block(Demand *d, const CiBlock *block)
 {
     for (int k = block->nnodes - 1; k >= 0; k--) {
         const CiNode *node = block->nodes[k];
         if (node->op == CI_OP_result && node->args[0]->op == CI_OP_if) {
             for (int b = 0; b < 2; b++)
-                ask(d, node->args[0]->blocks[b]->results[node->index], d->bits[node->id]);
+                demand(d, node->args[0]->blocks[b]->results[node->index], d->bits[node->id]);
             continue;
         }
-        ask_region(d, node);
+        demand_region(d, node);
         for (int a = 0; node->op != CI_OP_result && a < node->nargs; a++)
-            ask(d, node->args[a], asked_of(node, a, d->bits[node->id]));
+            demand(d, node->args[a], demanded_of(node, a, d->bits[node->id]));
     }
 }
 
@@ -177,10 +177,10 @@ ci_pass_demand(CiGraph *g)
 {
     Demand d = {g, CI_NEW_ARRAY(g->ctx, uint64_t, g->next_id + 1)};
     for (int k = 0; k < g->body->nresults; k++)
-        ask(&d, g->body->results[k], ALL);
+        demand(&d, g->body->results[k], ALL);
     for (int k = 0; k < g->nwrites; k++)
-        ask(&d, g->writes[k].value, ALL);
-    ask_block(&d, g->body);
+        demand(&d, g->writes[k].value, ALL);
+    demand_block(&d, g->body);
     ci_identity_mark(g);
     replace_block(&d, g->body);
     ci_identity_forward_ends(g);

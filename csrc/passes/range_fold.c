@@ -410,14 +410,14 @@ growth_of_result(const CiNode *node, const CiNode *from, int depth, CiInterval *
     if (region->op == CI_OP_if)
         return growth_of_either(region->blocks[0]->results[k], region->blocks[1]->results[k], from,
                                 depth, step);
-    CiInterval before, trip, none = {0, 0};
+    CiInterval before, iteration, none = {0, 0};
     if (region->op != CI_OP_for || region->starts[0]->high == CI_INFINITY ||
         !growth(region->args[k], from, depth, &before) ||
-        !growth(region->blocks[0]->results[k], region->blocks[0]->params[k + 1], depth, &trip))
+        !growth(region->blocks[0]->results[k], region->blocks[0]->params[k + 1], depth, &iteration))
         return false;
-    int64_t trips = region->starts[0]->high > 0 ? region->starts[0]->high : 0;
-    trip = ci_interval_hull(trip, none);
-    return ci_interval_add_up(before, trip, trips, step);
+    int64_t iterations = region->starts[0]->high > 0 ? region->starts[0]->high : 0;
+    iteration = ci_interval_hull(iteration, none);
+    return ci_interval_add_up(before, iteration, iterations, step);
 }
 
 static bool
@@ -449,20 +449,20 @@ growth(const CiNode *node, const CiNode *from, int depth, CiInterval *step)
 static void
 bound_carried(Decider *d, const Loop *loop, bool *is_bounded)
 {
-    int64_t trips = loop->region->op == CI_OP_for ? loop->region->starts[0]->high : CI_INFINITY;
+    int64_t iterations = loop->region->op == CI_OP_for ? loop->region->starts[0]->high : CI_INFINITY;
     bool is_asked = false;
     for (int k = 0; k < loop->count; k++) {
         set_range(loop->params[k], ci_interval_of_type(loop->params[k]->dtype));
         is_asked |= loop->params[k]->dtype == CI_DTYPE_i64;
     }
-    if (trips == CI_INFINITY || trips < 1 || !is_asked)
+    if (iterations == CI_INFINITY || iterations < 1 || !is_asked)
         return;
     trace_iteration(d, loop);
     for (int k = 0; k < loop->count; k++) {
         CiInterval step, all;
         is_bounded[k] = loop->params[k]->dtype == CI_DTYPE_i64 &&
                         growth(loop->next->results[k], loop->params[k], MAX_DEPTH, &step) &&
-                        ci_interval_add_up(range_of(loop->region->args[k]), step, trips - 1, &all);
+                        ci_interval_add_up(range_of(loop->region->args[k]), step, iterations - 1, &all);
         if (is_bounded[k])
             set_range(loop->params[k], all);
     }
@@ -470,7 +470,7 @@ bound_carried(Decider *d, const Loop *loop, bool *is_bounded)
 
 /* Joins one more iteration; false at a fixed point. */
 static bool
-join_trip(const Loop *loop, const bool *is_bounded, int joins)
+join_iteration(const Loop *loop, const bool *is_bounded, int joins)
 {
     bool has_new = false;
     for (int k = 0; k < loop->count; k++) {
@@ -503,7 +503,7 @@ walk_loop(Decider *d, CiNode *region)
     int joins = 0;
     do {
         trace_iteration(d, &loop);
-    } while (join_trip(&loop, is_bounded, joins++));
+    } while (join_iteration(&loop, is_bounded, joins++));
 }
 
 static void

@@ -55,7 +55,7 @@ is_int(const CiNode *node)
 }
 
 static void
-ask(Wrap *w, CiNode *node, Need need)
+mark_need(Wrap *w, CiNode *node, Need need)
 {
     if (state_of(node)->need >= need)
         return;
@@ -67,7 +67,7 @@ static void
 ask_args(Wrap *w, const CiNode *node)
 {
     for (int k = 0; k < node->nargs; k++)
-        ask(w, node->args[k], NEED_value);
+        mark_need(w, node->args[k], NEED_value);
 }
 
 /* ---- one operation ---- */
@@ -104,8 +104,8 @@ ask_param(Wrap *w, const State *state)
 {
     if (state->region == NULL || state->carried < 0)
         return;
-    ask(w, state->region->args[state->carried], state->need);
-    ask(w, last_block(state->region)->results[state->carried], state->need);
+    mark_need(w, state->region->args[state->carried], state->need);
+    mark_need(w, last_block(state->region)->results[state->carried], state->need);
 }
 
 static void
@@ -114,10 +114,10 @@ ask_result(Wrap *w, const CiNode *node)
     const CiNode *region = node->args[0];
     Need need = state_of(node)->need;
     if (region->op == CI_OP_if)
-        ask(w, region->blocks[0]->results[node->index], need);
+        mark_need(w, region->blocks[0]->results[node->index], need);
     else /* a loop-invariant value is passed on */
-        ask(w, region->args[node->index], need);
-    ask(w, last_block(region)->results[node->index], need);
+        mark_need(w, region->args[node->index], need);
+    mark_need(w, last_block(region)->results[node->index], need);
 }
 
 static void
@@ -125,14 +125,14 @@ spread(Wrap *w, const CiNode *node)
 {
     const State *state = state_of(node);
     for (const Guard *g = state->need == NEED_value ? state->guards : NULL; g; g = g->next)
-        ask(w, g->check->args[0], NEED_value);
+        mark_need(w, g->check->args[0], NEED_value);
     if (node->op == CI_OP_param)
         ask_param(w, state);
     else if (node->op == CI_OP_result)
         ask_result(w, node);
     else
         for (int k = 0; k < node->nargs; k++)
-            ask(w, node->args[k], need_of_arg(node, k, state->need));
+            mark_need(w, node->args[k], need_of_arg(node, k, state->need));
 }
 
 /* ---- what is observed ---- */
@@ -148,20 +148,20 @@ is_lazy(const CiNode *node)
 }
 
 static void
-ask_block(Wrap *w, const CiBlock *block)
+demand_block(Wrap *w, const CiBlock *block)
 {
     for (int k = 0; k < block->nparams; k++)
         if (!is_lazy(block->params[k]))
-            ask(w, block->params[k], NEED_value);
+            mark_need(w, block->params[k], NEED_value);
     for (int k = 0; k < block->nnodes; k++) {
         CiNode *node = block->nodes[k];
         bool is_guard = node->op == CI_OP_check && node->nargs == 2;
         for (int b = 0; b < node->nblocks; b++)
-            ask_block(w, node->blocks[b]);
+            demand_block(w, node->blocks[b]);
         if (node->op == CI_OP_while)
-            ask(w, node->blocks[0]->results[0], NEED_value);
+            mark_need(w, node->blocks[0]->results[0], NEED_value);
         if (node->op == CI_OP_result ? !is_lazy(node) : node->op == CI_OP_if)
-            ask(w, node->op == CI_OP_if ? node->args[0] : node, NEED_value);
+            mark_need(w, node->op == CI_OP_if ? node->args[0] : node, NEED_value);
         else if (!node->nblocks && !is_guard && !is_lazy(node))
             ask_args(w, node);
     }
@@ -226,10 +226,10 @@ ci_pass_wrap(CiGraph *g)
     count += clear_block(g->ctx, g->body, NULL);
     Wrap w = {g->ctx, CI_NEW_ARRAY(g->ctx, CiNode *, 2 * count + 1), 0};
     for (int k = 0; k < g->body->nresults; k++)
-        ask(&w, g->body->results[k], NEED_value);
+        mark_need(&w, g->body->results[k], NEED_value);
     for (int k = 0; k < g->nwrites; k++)
-        ask(&w, g->writes[k].value, NEED_value);
-    ask_block(&w, g->body);
+        mark_need(&w, g->writes[k].value, NEED_value);
+    demand_block(&w, g->body);
     while (w.depth > 0)
         spread(&w, w.stack[--w.depth]);
     drop_checks(g->body);

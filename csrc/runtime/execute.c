@@ -118,7 +118,7 @@ with_tables(CiFrame *frame, FrameBody body, void *arg)
 typedef struct Batch {
     CiFrame *frame; /* of the call; stands still */
     const CiStep *open;
-    int64_t turns, chunk_turns;
+    int64_t iterations, chunk_iterations;
     pthread_t caller;
     int64_t last_poll; /* touched by the caller alone */
     atomic_bool has_failed;
@@ -127,11 +127,12 @@ typedef struct Batch {
 static int32_t run_step(CiFrame *frame, const CiStep **at);
 
 static int32_t
-run_turns(CiFrame *frame, const CiStep *open, int64_t first, int64_t last)
+loop_iterations(CiFrame *frame, const CiStep *open, int64_t first, int64_t last)
 {
     const CiStep *next = frame->program->steps + open->target - 1;
     int32_t status = CI_OK;
-    for (int64_t turn = first; turn < last && !status && ci_frame_turn(frame, open, turn); turn++)
+    for (int64_t iteration = first; iteration < last && !status &&
+         ci_frame_begin_iteration(frame, open, iteration); iteration++)
         for (const CiStep *step = open + 1; step < next && !status; step++)
             status = run_step(frame, &step);
     return status;
@@ -143,12 +144,12 @@ run_on_thread(CiFrame *frame, int64_t *table, void *arg)
     Batch *batch = ((void **)arg)[0];
     const CiProgram *program = frame->program;
     const CiFrame *outer = batch->frame;
-    int64_t first = *(const int64_t *)((void **)arg)[1] * batch->chunk_turns;
-    int64_t last = first + batch->chunk_turns;
+    int64_t first = *(const int64_t *)((void **)arg)[1] * batch->chunk_iterations;
+    int64_t last = first + batch->chunk_iterations;
     memcpy(frame->slots, outer->slots, sizeof *frame->slots * (size_t)program->nslots);
     memcpy(table, outer->values, sizeof *table * (size_t)program->values.count);
     frame->values = frame->table = table;
-    int32_t status = run_turns(frame, batch->open, first, last < batch->turns ? last : batch->turns);
+    int32_t status = loop_iterations(frame, batch->open, first, last < batch->iterations ? last : batch->iterations);
     for (int i = program->ninputs; i < program->nslots && status; i++)
         if (frame->slots[i] && !outer->slots[i] && program->slots[i].is_own)
             ci_frame_give(frame, i);
@@ -196,27 +197,27 @@ threads_of(const CiFrame *frame)
 }
 
 static int32_t
-run_at_once(CiFrame *frame, const CiStep *open, int64_t turns, int threads)
+run_at_once(CiFrame *frame, const CiStep *open, int64_t iterations, int threads)
 {
     Batch batch = {.frame = frame,
                    .open = open,
-                   .turns = turns,
-                   .chunk_turns = turns / ((int64_t)threads * CHUNKS_PER_THREAD),
+                   .iterations = iterations,
+                   .chunk_iterations = iterations / ((int64_t)threads * CHUNKS_PER_THREAD),
                    .caller = pthread_self(),
                    .last_poll = ci_os_time_ns()};
-    if (batch.chunk_turns < 1)
-        batch.chunk_turns = 1;
-    int64_t count = (turns + batch.chunk_turns - 1) / batch.chunk_turns;
+    if (batch.chunk_iterations < 1)
+        batch.chunk_iterations = 1;
+    int64_t count = (iterations + batch.chunk_iterations - 1) / batch.chunk_iterations;
     return ci_pool_run(frame->queues[0].runtime->pool, count, threads, run_chunk, &batch);
 }
 
 static int32_t
-run_in_turn(CiFrame *frame, const CiStep *open, int64_t turns)
+run_in_order(CiFrame *frame, const CiStep *open, int64_t iterations)
 {
     int32_t status = CI_OK;
-    for (int64_t turn = 0; turn < turns && !status; turn++) {
-        status = run_turns(frame, open, turn, turn + 1);
-        status = status ? status : ci_frame_poll_turn(frame);
+    for (int64_t iteration = 0; iteration < iterations && !status; iteration++) {
+        status = loop_iterations(frame, open, iteration, iteration + 1);
+        status = status ? status : ci_frame_poll_iteration(frame);
     }
     return status;
 }
@@ -228,14 +229,14 @@ static int32_t
 run_batch(CiFrame *frame, const CiStep **at)
 {
     const CiStep *open = *at;
-    int64_t turns = frame->values[open->value];
+    int64_t iterations = frame->values[open->value];
     int threads = threads_of(frame);
     int32_t status = CI_ERR_UNSUPPORTED;
     frame->in_batch = true;
-    if (threads > 1 && turns > 1 && turns >= threads / 2)
-        status = run_at_once(frame, open, turns, threads);
+    if (threads > 1 && iterations > 1 && iterations >= threads / 2)
+        status = run_at_once(frame, open, iterations, threads);
     if (status == CI_ERR_UNSUPPORTED)
-        status = run_in_turn(frame, open, turns);
+        status = run_in_order(frame, open, iterations);
     frame->in_batch = false;
     *at = frame->program->steps + open->target - 1;
     return status;
@@ -304,10 +305,10 @@ run_step(CiFrame *frame, const CiStep **at)
             status = fail_check(frame, step->number);
         break;
     default:
-        status = ci_frame_jump(frame, at) ? ci_frame_poll_turn(frame) : CI_OK;
+        status = ci_frame_jump(frame, at) ? ci_frame_poll_iteration(frame) : CI_OK;
     }
     if (status && !frame->is_shared)
-        ci_program_tell_shortage(frame->program, step, frame->values, frame->call);
+        ci_program_report_shortage(frame->program, step, frame->values, frame->call);
     return status;
 }
 
@@ -327,7 +328,7 @@ run_steps(CiFrame *frame)
 static int32_t
 run_watched(CiFrame *frame)
 {
-    CiWatching watching = {.program = frame->program,
+    CiVerifiedRun verified = {.program = frame->program,
                            .slots = frame->slots,
                            .values = frame->values,
                            .message = frame->call->message,
@@ -335,14 +336,14 @@ run_watched(CiFrame *frame)
     int32_t status = CI_OK;
     for (const CiStep *step = frame->program->steps; !status; step++) {
         const CiStep *own = step;
-        status = ci_watch_before(&watching, own);
+        status = ci_verify_before(&verified, own);
         if (status || step->kind == CI_STEP_return)
             break;
         status = run_step(frame, &step);
         if (!status)
-            status = ci_watch_after(&watching, own);
+            status = ci_verify_after(&verified, own);
     }
-    frame->call->peak = watching.peak;
+    frame->call->peak = verified.peak;
     return status;
 }
 
@@ -382,7 +383,7 @@ run_frame(CiFrame *frame, int64_t *table, void *arg)
     if (call->message_size)
         call->message[0] = '\0';
     ci_float_flags_clear();
-    int32_t status = program->watch ? run_watched(frame) : run_steps(frame);
+    int32_t status = program->verifier ? run_watched(frame) : run_steps(frame);
     call->float_flags = frame->flags | ci_float_flags_read();
     if (call->symbols && program->values.nsymbols) /* a program without values has no table */
         memcpy(call->symbols, frame->values, sizeof *table * (size_t)program->values.nsymbols);
@@ -402,7 +403,7 @@ ci_program_run(CiProgram *program, CiCall *call)
     frame.program = program;
     frame.call = call;
     frame.table = NULL;
-    frame.flags = frame.turns = 0;
+    frame.flags = frame.iterations = 0;
     frame.in_batch = frame.is_shared = frame.is_recording = false;
     for (int k = 0; k < program->ndevices; k++) {
         frame.queues[k] = program->devices[k].queue;

@@ -317,7 +317,7 @@ flatten_region(CiFlatten *flat, const CiLine *line, int position)
     }
     if (line->kind == CI_LINE_for) {
         int extent = number_of(flat, line->value);
-        CiStep *step = add_step(flat, line->is_parallel && !flat->program->watch ? CI_STEP_batch : CI_STEP_for);
+        CiStep *step = add_step(flat, line->is_parallel && !flat->program->verifier ? CI_STEP_batch : CI_STEP_for);
         step->value = extent;
         step->variable = number_of(flat, line->symbol);
         step->number = step->variable - flat->program->values.nextents + 1;
@@ -481,18 +481,18 @@ ci_program_flatten(CiProgram *program, const CiWrapper *wrapper, const CiOptions
     flatten_symbols(&flat);
     flatten_returns(&flat);
     flatten_inputs(&flat);
-    program->watch = ci_watch_new(flat.ctx, options);
+    program->verifier = ci_run_verifier_new(flat.ctx, options);
     for (int i = 0; i < wrapper->nlines; i++) {
         ci_flatten_open_partition(&flat, i);
         flatten_line(&flat, &wrapper->lines[i], i);
         ci_flatten_close_partition(&flat, i);
         flat.step_of[i] = program->nsteps - 1;
-        if (program->watch)
+        if (program->verifier)
             ci_flatten_name_steps(&flat, &wrapper->lines[i]);
     }
     ci_flatten_name_slots(&flat);
-    if (program->watch)
-        ci_flatten_watch(&flat);
+    if (program->verifier)
+        ci_flatten_verifier(&flat);
     if (!program->needs_table)
         finish_static(program);
     program->work = count_work(&flat);

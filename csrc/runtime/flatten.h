@@ -27,6 +27,6 @@ const char *ci_flatten_copy_text(CiContext *ctx, const char *text); /* NULL: "" 
 void ci_flatten_name_steps(CiFlatten *flat, const CiLine *line);
 void ci_flatten_name_slots(CiFlatten *flat);
 /* needs: program->watch. */
-void ci_flatten_watch(CiFlatten *flat);
+void ci_flatten_verifier(CiFlatten *flat);
 
 #endif

@@ -14,15 +14,15 @@ ci_flatten_copy_text(CiContext *ctx, const char *text)
 void
 ci_flatten_name_steps(CiFlatten *flat, const CiLine *line)
 {
-    CiWatch *watch = flat->program->watch;
+    CiRunVerifier *verifier = flat->program->verifier;
     const char *what = line->kernel ? line->kernel->name
                        : line->ext  ? ci_extern_print_name(line->ext->ext)
                                     : ci_line_row(line->kind)->name;
     const char *text = line->loc.line
                            ? ci_format(flat->ctx, "%s (%s:%d)", what, line->loc.file, line->loc.line)
                            : ci_flatten_copy_text(flat->ctx, what);
-    while (watch->nsteps < flat->program->nsteps)
-        CI_PUSH(flat->ctx, watch->steps, watch->nsteps, watch->capsteps, text);
+    while (verifier->nsteps < flat->program->nsteps)
+        CI_PUSH(flat->ctx, verifier->steps, verifier->nsteps, verifier->capsteps, text);
 }
 
 /* A line that is no step begins with the next one, and ends with the one before. */
@@ -33,10 +33,10 @@ step_from(const CiFlatten *flat, int line)
 }
 
 static void
-watch_slot(CiFlatten *flat, const CiBuffer *buffer)
+verify_slot(CiFlatten *flat, const CiBuffer *buffer)
 {
-    CiWatchedSlot *slot = &flat->program->watch->slots[flat->slot_of[buffer->id]];
-    const CiLife *life = &flat->wrapper->lives->of[buffer->id];
+    CiVerifiedSlot *slot = &flat->program->verifier->slots[flat->slot_of[buffer->id]];
+    const CiLife *life = &flat->wrapper->ranges->of[buffer->id];
     bool is_own = buffer->kind == CI_BUFFER_temp;
     slot->name = ci_flatten_copy_text(flat->ctx, buffer->name);
     slot->dtype = buffer->dtype;
@@ -49,15 +49,15 @@ watch_slot(CiFlatten *flat, const CiBuffer *buffer)
 
 /* Records the plan's facts for each slot, independently of the lines that allocate and free. */
 void
-ci_flatten_watch(CiFlatten *flat)
+ci_flatten_verifier(CiFlatten *flat)
 {
     const CiWrapper *w = flat->wrapper;
-    CiWatch *watch = flat->program->watch;
-    watch->slots = CI_NEW_ARRAY(flat->ctx, CiWatchedSlot, flat->program->nslots + 1);
-    watch->stores = CI_NEW_ARRAY(flat->ctx, const bool *, flat->program->nlaunches + 1);
+    CiRunVerifier *verifier = flat->program->verifier;
+    verifier->slots = CI_NEW_ARRAY(flat->ctx, CiVerifiedSlot, flat->program->nslots + 1);
+    verifier->stores = CI_NEW_ARRAY(flat->ctx, const bool *, flat->program->nlaunches + 1);
     for (int i = 0; i < w->nbuffers; i++)
         if (flat->slot_of[i] >= 0)
-            watch_slot(flat, w->buffers[i]);
+            verify_slot(flat, w->buffers[i]);
     for (int i = 0; i < w->nlines; i++) {
         const CiKernel *kernel = w->lines[i].kernel;
         if (!kernel)
@@ -65,7 +65,7 @@ ci_flatten_watch(CiFlatten *flat)
         bool *stores = CI_NEW_ARRAY(flat->ctx, bool, kernel->nbuffers + 1);
         for (int k = 0; k < kernel->nbuffers; k++)
             stores[k] = kernel->is_stored[k];
-        watch->stores[kernel->id] = stores;
+        verifier->stores[kernel->id] = stores;
     }
 }
 

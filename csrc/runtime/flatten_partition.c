@@ -60,7 +60,7 @@ static const char *
 why_never(const CiFlatten *flat, const CiPartition *of, const CiPlanPartition *plan)
 {
     int least = (int)ci_choice(flat->wrapper->kernels->machine, CI_CHOICE_recorded_launches);
-    if (flat->program->watch)
+    if (flat->program->verifier)
         return "each step of a run is watched";
     if (of->nlaunches < least)
         return ci_format(flat->ctx, "less than %d launches (the choice recorded_launches)", least);
@@ -108,7 +108,7 @@ void
 ci_flatten_open_partition(CiFlatten *flat, int line)
 {
     const CiPartition *of = next_partition(flat);
-    if (!of || flat->program->watch || of->own_first != line)
+    if (!of || flat->program->verifier || of->own_first != line)
         return;
     CiProgram *program = flat->program;
     CiStep step = {.kind = CI_STEP_partition, .slot = -1, .other = -1, .number = flat->npartitions};
@@ -126,7 +126,7 @@ ci_flatten_close_partition(CiFlatten *flat, int line)
     CiPlanPartition plan = {.device = 0};
     fill(flat, of, &plan);
     CI_PUSH(flat->ctx, program->partitions, program->npartitions, program->cappartitions, plan);
-    if (!program->watch)
+    if (!program->verifier)
         program->steps[flat->partition_step].target = program->nsteps;
     flat->npartitions++;
 }

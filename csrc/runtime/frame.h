@@ -13,7 +13,7 @@ typedef struct CiFrame {
     int64_t *table;        /* NULL when nothing varies */
     const int64_t **rows;
     unsigned flags;
-    unsigned turns;
+    unsigned iterations;
     CiQueue queues[CI_MAX_DEVICES]; /* the program's, with the call's streams */
     bool in_batch;  /* calls of library functions leave their float flags, as kernels do */
     bool is_recording; /* its launches are recorded */
@@ -33,9 +33,9 @@ void ci_frame_move(const CiFrame *frame, const CiStep *step);
  * another turn. */
 bool ci_frame_jump(CiFrame *frame, const CiStep **at);
 /* Starts a turn of a loop if there is one more; true when the body runs. */
-bool ci_frame_turn(CiFrame *frame, const CiStep *step, int64_t turn);
+bool ci_frame_begin_iteration(CiFrame *frame, const CiStep *step, int64_t iteration);
 /* After a turn: not 0 if the call is interrupted. */
-int32_t ci_frame_poll_turn(CiFrame *frame);
+int32_t ci_frame_poll_iteration(CiFrame *frame);
 /* dispatch.c: a launch, a library call. */
 int32_t ci_frame_launch(CiFrame *frame, int number);
 int32_t ci_frame_extern(CiFrame *frame, int number);

@@ -1,26 +1,26 @@
 /* Loops and branches of a run: which step comes next. */
 #include "runtime/frame.h"
 
-#define TURNS_PER_POLL 256
+#define ITERATIONS_PER_POLL 256
 
 /* Long loops of short kernels still hear Ctrl-C. */
 int32_t
-ci_frame_poll_turn(CiFrame *frame)
+ci_frame_poll_iteration(CiFrame *frame)
 {
     const CiRuntime *runtime = frame->queues[0].runtime;
-    if (++frame->turns % TURNS_PER_POLL || !runtime->poll)
+    if (++frame->iterations % ITERATIONS_PER_POLL || !runtime->poll)
         return CI_OK;
     return runtime->poll(runtime->poll_arg) ? CI_ERR_INTERRUPTED : CI_OK;
 }
 
 /* Starts a turn of a loop if there is one more; true when the body runs. */
 bool
-ci_frame_turn(CiFrame *frame, const CiStep *step, int64_t turn)
+ci_frame_begin_iteration(CiFrame *frame, const CiStep *step, int64_t iteration)
 {
     const CiSegment *segment = &frame->program->values.segments[step->number];
-    if (turn >= frame->values[step->value])
+    if (iteration >= frame->values[step->value])
         return false;
-    frame->table[step->variable] = turn;
+    frame->table[step->variable] = iteration;
     ci_values_run(segment, segment->ncode, frame->table);
     return true;
 }
@@ -32,10 +32,10 @@ ci_frame_jump(CiFrame *frame, const CiStep **at)
     bool jumps = false;
     switch (step->kind) {
     case CI_STEP_for:
-        jumps = !ci_frame_turn(frame, step, 0);
+        jumps = !ci_frame_begin_iteration(frame, step, 0);
         break;
     case CI_STEP_next:
-        jumps = ci_frame_turn(frame, step, frame->values[step->variable] + 1);
+        jumps = ci_frame_begin_iteration(frame, step, frame->values[step->variable] + 1);
         break;
     case CI_STEP_unless:
         jumps = !*(const uint8_t *)frame->slots[step->slot];

@@ -82,8 +82,8 @@ next_largest(const Walk *walk, int at, int before)
 }
 
 void
-ci_program_tell_shortage(const CiProgram *program, const CiStep *step, const int64_t *values,
-                         CiCall *call)
+ci_program_report_shortage(const CiProgram *program, const CiStep *step, const int64_t *values,
+                           CiCall *call)
 {
     Walk walk = {.program = program, .values = values};
     char *message = call->message;

@@ -7,7 +7,7 @@
 /* For a step whose allocation failed, writes into the call's message that memory is exhausted, the
  * program's peak memory by its plan, and the largest buffers at this step with the user's lines.
  * Unknown sizes count as nothing, a loop as one iteration. */
-void ci_program_tell_shortage(const CiProgram *program, const CiStep *step, const int64_t *values,
-                              CiCall *call);
+void ci_program_report_shortage(const CiProgram *program, const CiStep *step, const int64_t *values,
+                                CiCall *call);
 
 #endif

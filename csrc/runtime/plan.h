@@ -124,7 +124,7 @@ typedef struct CiPlanSource { /* of an extent, or of an integer argument (axis -
     int scalar; /* its slot in CiCall.scalars */
 } CiPlanSource;
 
-struct CiWatch;
+struct CiRunVerifier;
 struct CiProgram {
     CiContext *ctx;
     CiProgramDevice devices[CI_MAX_DEVICES];
@@ -160,7 +160,7 @@ struct CiProgram {
     CiPlanPartition *partitions;
     int npartitions, cappartitions;
     int64_t work;
-    struct CiWatch *watch; /* what runs are held against, or NULL */
+    struct CiRunVerifier *verifier; /* what runs are held against, or NULL */
 };
 
 #define CI_RETURN_VALUE_LIMIT 1024

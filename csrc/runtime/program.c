@@ -190,7 +190,7 @@ ci_program_partition_at(const CiProgram *program, int position, CiRecordingUse *
 {
     const CiPlanPartition *plan = &program->partitions[position];
     *out = (CiRecordingUse){.launches = plan->nlaunches, .device = plan->device};
-    ci_recordings_ask(plan->recordings, out);
+    ci_recordings_query(plan->recordings, out);
 }
 
 int

@@ -238,7 +238,7 @@ ci_recordings_refuse(CiRecordings *recordings, const CiQueue *queue, const char 
 }
 
 void
-ci_recordings_ask(CiRecordings *recordings, CiRecordingUse *out)
+ci_recordings_query(CiRecordings *recordings, CiRecordingUse *out)
 {
     pthread_mutex_lock(&recordings->lock);
     out->replayed = recordings->replayed;

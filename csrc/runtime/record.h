@@ -74,7 +74,7 @@ void ci_recordings_drop(CiRecordings *recordings, const CiQueue *queue, const Ci
 /* A function of the device failed: nothing is recorded from now on. */
 void ci_recordings_refuse(CiRecordings *recordings, const CiQueue *queue, const char *function);
 /* Fills all but what is the plan's. */
-void ci_recordings_ask(CiRecordings *recordings, CiRecordingUse *out);
+void ci_recordings_query(CiRecordings *recordings, CiRecordingUse *out);
 /* Called when no run of the program is left and the device is idle. */
 void ci_recordings_close(CiRecordings *recordings, const CiQueue *queue);
 

@@ -8,31 +8,31 @@
 #include <stdio.h>
 #include <string.h>
 
-CiWatch *
-ci_watch_new(CiContext *ctx, const CiOptions *options)
+CiRunVerifier *
+ci_run_verifier_new(CiContext *ctx, const CiOptions *options)
 {
-    CiMemoryWatch memory = !strcmp(options->track_memory, "assert") ? CI_MEMORY_assert
+    CiMemoryTracking memory = !strcmp(options->track_memory, "assert") ? CI_MEMORY_assert
                            : !strcmp(options->track_memory, "log")  ? CI_MEMORY_log
-                                                                    : CI_MEMORY_unwatched;
+                                                                    : CI_MEMORY_untracked;
     if (!memory && !options->nan_asserts && !options->size_asserts && !options->alignment_asserts)
         return NULL;
-    CiWatch *watch = CI_NEW(ctx, CiWatch);
-    *watch = (CiWatch){.memory = memory,
+    CiRunVerifier *verifier = CI_NEW(ctx, CiRunVerifier);
+    *verifier = (CiRunVerifier){.memory = memory,
                        .nans = options->nan_asserts,
                        .sizes = options->size_asserts,
                        .alignment = options->alignment_asserts};
-    return watch;
+    return verifier;
 }
 
 static const char *
-where(const CiWatching *w, const CiStep *step)
+where(const CiVerifiedRun *w, const CiStep *step)
 {
-    return w->program->watch->steps[step - w->program->steps];
+    return w->program->verifier->steps[step - w->program->steps];
 }
 
 CI_PRINTF(3, 4)
 static int32_t
-fail(const CiWatching *w, const CiStep *step, const char *format, ...)
+fail(const CiVerifiedRun *w, const CiStep *step, const char *format, ...)
 {
     va_list args;
     if (!w->message_size)
@@ -46,27 +46,27 @@ fail(const CiWatching *w, const CiStep *step, const char *format, ...)
 }
 
 static int64_t
-bytes_of(const CiWatching *w, int slot)
+bytes_of(const CiVerifiedRun *w, int slot)
 {
-    return w->values[w->program->watch->slots[slot].bytes];
+    return w->values[w->program->verifier->slots[slot].bytes];
 }
 
 /* ---- what a step uses ---- */
 
-typedef int32_t (*Visit)(CiWatching *w, const CiStep *step, int slot, bool is_stored);
+typedef int32_t (*Visit)(CiVerifiedRun *w, const CiStep *step, int slot, bool is_stored);
 
 static int32_t
-visit_launch(CiWatching *w, const CiStep *step, Visit visit)
+visit_launch(CiVerifiedRun *w, const CiStep *step, Visit visit)
 {
     const CiPlanLaunch *launch = &w->program->launches[step->number];
     int32_t status = CI_OK;
     for (int k = 0; k < launch->nbuffers && !status; k++)
-        status = visit(w, step, launch->slots[k], w->program->watch->stores[step->number][k]);
+        status = visit(w, step, launch->slots[k], w->program->verifier->stores[step->number][k]);
     return status;
 }
 
 static int32_t
-visit_extern(CiWatching *w, const CiStep *step, Visit visit)
+visit_extern(CiVerifiedRun *w, const CiStep *step, Visit visit)
 {
     const CiPlanExtern *call = &w->program->externs[step->number];
     int32_t status = CI_OK;
@@ -86,7 +86,7 @@ uses_slots(const CiStep *step)
 }
 
 static int32_t
-visit_uses(CiWatching *w, const CiStep *step, Visit visit)
+visit_uses(CiVerifiedRun *w, const CiStep *step, Visit visit)
 {
     if (step->kind == CI_STEP_launch)
         return visit_launch(w, step, visit);
@@ -108,15 +108,15 @@ alignment_of(CiDtype dtype)
 }
 
 static int32_t
-check_use(CiWatching *w, const CiStep *step, int slot, bool is_stored)
+check_use(CiVerifiedRun *w, const CiStep *step, int slot, bool is_stored)
 {
-    const CiWatch *watch = w->program->watch;
-    const CiWatchedSlot *of = &watch->slots[slot];
+    const CiRunVerifier *verifier = w->program->verifier;
+    const CiVerifiedSlot *of = &verifier->slots[slot];
     uintptr_t address = (uintptr_t)w->slots[slot];
     (void)is_stored;
-    if (watch->memory && slot >= w->program->ninputs && !address)
+    if (verifier->memory && slot >= w->program->ninputs && !address)
         return fail(w, step, "%s is used, but holds no memory", of->name);
-    if (watch->alignment && of->is_host && address % (uintptr_t)alignment_of(of->dtype))
+    if (verifier->alignment && of->is_host && address % (uintptr_t)alignment_of(of->dtype))
         return fail(w, step, "the address of %s is no multiple of %d", of->name,
                     alignment_of(of->dtype));
     return CI_OK;
@@ -125,13 +125,13 @@ check_use(CiWatching *w, const CiStep *step, int slot, bool is_stored)
 /* Checks that exactly the slots which are live by the plan have memory, with as many bytes in
  * total. */
 static int32_t
-check_live(const CiWatching *w, const CiStep *step)
+check_live(const CiVerifiedRun *w, const CiStep *step)
 {
     const CiProgram *program = w->program;
     int at = (int)(step - program->steps);
     int64_t planned = 0;
     for (int k = program->ninputs; k < program->nslots; k++) {
-        const CiWatchedSlot *of = &program->watch->slots[k];
+        const CiVerifiedSlot *of = &program->verifier->slots[k];
         bool is_planned = of->first <= at && at <= of->last;
         if (program->slots[k].is_event)
             continue;
@@ -148,13 +148,13 @@ check_live(const CiWatching *w, const CiStep *step)
 }
 
 static int32_t
-check_return(const CiWatching *w, const CiStep *step)
+check_return(const CiVerifiedRun *w, const CiStep *step)
 {
     const CiProgram *program = w->program;
     for (int k = program->ninputs; k < program->nslots; k++)
         if ((program->slots[k].is_own || program->slots[k].is_part) && w->slots[k])
-            return fail(w, step, "%s is never freed", program->watch->slots[k].name);
-    if (program->watch->memory == CI_MEMORY_log)
+            return fail(w, step, "%s is never freed", program->verifier->slots[k].name);
+    if (program->verifier->memory == CI_MEMORY_log)
         fprintf(stderr, "track_memory: at most %lld bytes, %lld of them results\n",
                 (long long)w->peak, (long long)w->live);
     return CI_OK;
@@ -167,18 +167,18 @@ takes_memory(const CiStep *step)
 }
 
 int32_t
-ci_watch_before(CiWatching *w, const CiStep *step)
+ci_verify_before(CiVerifiedRun *w, const CiStep *step)
 {
-    const CiWatch *watch = w->program->watch;
+    const CiRunVerifier *verifier = w->program->verifier;
     int32_t status = visit_uses(w, step, check_use);
-    if (status || !watch->memory)
+    if (status || !verifier->memory)
         return status;
     if ((takes_memory(step) || step->kind == CI_STEP_reuse) && w->slots[step->slot])
-        return fail(w, step, "%s takes memory, but holds some", watch->slots[step->slot].name);
+        return fail(w, step, "%s takes memory, but holds some", verifier->slots[step->slot].name);
     if (step->kind == CI_STEP_free) {
         if (!w->slots[step->slot])
             return fail(w, step, "%s is freed, but has no memory",
-                        watch->slots[step->slot].name);
+                        verifier->slots[step->slot].name);
         w->live -= w->values[w->program->slots[step->slot].bytes];
     }
     if (step->kind == CI_STEP_return)
@@ -204,9 +204,9 @@ has_nan(const void *data, CiDtype dtype, int64_t bytes)
 }
 
 static int32_t
-check_numbers(CiWatching *w, const CiStep *step, int slot, bool is_stored)
+check_numbers(CiVerifiedRun *w, const CiStep *step, int slot, bool is_stored)
 {
-    const CiWatchedSlot *of = &w->program->watch->slots[slot];
+    const CiVerifiedSlot *of = &w->program->verifier->slots[slot];
     bool is_looked_at = is_stored && of->is_host && slot >= w->program->ninputs;
     if (is_looked_at && has_nan(w->slots[slot], of->dtype, bytes_of(w, slot)))
         return fail(w, step, "%s has a NaN in it", of->name);
@@ -214,21 +214,21 @@ check_numbers(CiWatching *w, const CiStep *step, int slot, bool is_stored)
 }
 
 int32_t
-ci_watch_after(CiWatching *w, const CiStep *step)
+ci_verify_after(CiVerifiedRun *w, const CiStep *step)
 {
-    const CiWatch *watch = w->program->watch;
+    const CiRunVerifier *verifier = w->program->verifier;
     if (takes_memory(step) || step->kind == CI_STEP_reuse) {
         int64_t bytes = w->values[step->value];
         if (takes_memory(step))
             w->live += bytes;
         w->peak = w->live > w->peak ? w->live : w->peak;
-        if (watch->sizes && bytes != bytes_of(w, step->slot))
+        if (verifier->sizes && bytes != bytes_of(w, step->slot))
             return fail(w, step, "%s has %lld bytes, but its sizes come to %lld",
-                        watch->slots[step->slot].name, (long long)bytes,
+                        verifier->slots[step->slot].name, (long long)bytes,
                         (long long)bytes_of(w, step->slot));
     }
     bool is_new = takes_memory(step) || step->kind == CI_STEP_part;
-    if (watch->nans && is_new && watch->slots[step->slot].is_host) /* what is never stored is no NaN */
+    if (verifier->nans && is_new && verifier->slots[step->slot].is_host) /* what is never stored is no NaN */
         memset(w->slots[step->slot], 0, (size_t)bytes_of(w, step->slot));
-    return watch->nans ? visit_uses(w, step, check_numbers) : CI_OK;
+    return verifier->nans ? visit_uses(w, step, check_numbers) : CI_OK;
 }

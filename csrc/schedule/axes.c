@@ -358,7 +358,7 @@ bytes_asked(const CiScheduler *s, const CiStage *stage)
 static int64_t
 chain_length(const CiScheduler *s, const CiKernel *kernel)
 {
-    int64_t length = CI_CHOOSE(s, chain_part), bytes = bytes_asked(s, &kernel->stages[0]);
+    int64_t length = CI_CHOOSE(s, chain_chunk), bytes = bytes_asked(s, &kernel->stages[0]);
     while (2 * length * bytes <= CI_CHOOSE(s, chain_bytes) &&
            2 * length <= CI_CHOOSE(s, split_elements))
         length *= 2;
@@ -399,19 +399,19 @@ choose_parts(CiScheduler *s, CiKernel *kernel, const CiExpr *length, int64_t til
             has_outer ? pairwise->axes[pairwise->naxes - 1].extent : pairwise->order.chunk;
         return;
     }
-    kernel->split_parts = (int)CI_CHOOSE(s, most_subtrees);
-    while (kernel->split_parts > 2 && length->high / kernel->split_parts < CI_CHOOSE(s, least_subtree))
-        kernel->split_parts /= 2;
+    kernel->split_chunks = (int)CI_CHOOSE(s, most_subtrees);
+    while (kernel->split_chunks > 2 && length->high / kernel->split_chunks < CI_CHOOSE(s, least_subtree))
+        kernel->split_chunks /= 2;
 }
 
 static void
 split_fold(CiScheduler *s, CiKernel *kernel, const CiExpr *length, int64_t tile)
 {
     choose_parts(s, kernel, length, tile);
-    const CiExpr *parts = ci_kernel_parts(s->sym, kernel);
-    const CiExpr *part =
-        kernel->split_extent ? kernel->split_extent : ci_expr_ceildiv(s->sym, length, parts);
-    kernel->unit_work = ci_expr_mul(s->sym, part, ci_expr_const(s->sym, tile));
+    const CiExpr *chunks = ci_kernel_chunks(s->sym, kernel);
+    const CiExpr *chunk =
+        kernel->split_extent ? kernel->split_extent : ci_expr_ceildiv(s->sym, length, chunks);
+    kernel->unit_work = ci_expr_mul(s->sym, chunk, ci_expr_const(s->sym, tile));
 }
 
 /* Of folds down columns, one element of each is all that a unit holds. */

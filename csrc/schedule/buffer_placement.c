@@ -41,8 +41,8 @@ find_readers_of_fusion(CiScheduler *s, CiFusion *fusion)
     for (int n = 0; n < fusion->nnests; n++) {
         for (int r = 0; r < fusion->nests[n].nreads; r++) {
             const CiBuffer *buffer = fusion->nests[n].reads[r];
-            bool is_of_trip = !s->is_in_loop || is_made_before(s, fusion, n, buffer);
-            add_reader(s, buffer, is_of_trip ? fusion->number : CI_SEVERAL_READERS);
+            bool is_of_iteration = !s->is_in_loop || is_made_before(s, fusion, n, buffer);
+            add_reader(s, buffer, is_of_iteration ? fusion->number : CI_SEVERAL_READERS);
         }
     }
     for (int k = 0; fusion->ext && k < fusion->ext->noperands; k++)
@@ -191,7 +191,7 @@ place_row(CiSym *sym, const CiMachine *machine, CiKernel *kernel, const Reach *r
     bytes = ci_expr_mul(sym, ci_expr_ceildiv(sym, bytes, line), line);
     if (!may_place_row(sym, machine, kernel, bytes))
         return false;
-    placement->place = CI_PLACE_row;
+    placement->stored = CI_STORED_row;
     placement->row_base = ci_expr_add(sym, reach->outer, low);
     placement->row_size = count;
     placement->scratch_offset = ci_kernel_rows_end(sym, kernel);
@@ -272,9 +272,9 @@ place_target(CiScheduler *s, CiKernel *kernel, int fusion, int stage, const CiNe
     if (!is_private || !find_accesses(s->sym, kernel, stage, nest, &reach))
         return;
     if (reach.is_same_loop)
-        placement.place = CI_PLACE_register;
+        placement.stored = CI_STORED_register;
     else if (reach.is_one_element)
-        placement.place = CI_PLACE_local;
+        placement.stored = CI_STORED_local;
     else if (ci_kernel_is_split(kernel) || !place_row(s->sym, s->machine, kernel, &reach, &placement)) {
         buffer->is_private = !ci_kernel_is_split(kernel);
         return;

@@ -14,7 +14,7 @@
 #include "schedule/group.h"
 
 /* Number of earlier users of a buffer that are candidates, besides the nest that stored it. */
-#define MAX_NEAR_USERS 4
+#define MAX_LATEST_USERS 4
 #define CI_MAX_REFUSALS 200
 
 typedef struct Pair {
@@ -24,7 +24,7 @@ typedef struct Pair {
 } Pair;
 
 typedef struct Users {
-    int near[MAX_NEAR_USERS]; /* the latest users, latest first; -1: none */
+    int latest[MAX_LATEST_USERS]; /* the latest users, latest first; -1: none */
     int writer;
 } Users;
 
@@ -123,20 +123,20 @@ add_user(Fuser *f, CiMap *users, const CiGroupUse *use, int fusion)
     if (!of) {
         of = CI_NEW(f->s->ctx, Users);
         ci_map_put(users, CI_KEY(use->buffer), of);
-        for (int k = 0; k < MAX_NEAR_USERS; k++)
-            of->near[k] = -1;
+        for (int k = 0; k < MAX_LATEST_USERS; k++)
+            of->latest[k] = -1;
         of->writer = -1;
     }
-    bool is_writer_near = false;
-    for (int k = 0; k < MAX_NEAR_USERS; k++) {
-        add_candidate(f, of->near[k], fusion);
-        is_writer_near = is_writer_near || of->near[k] == of->writer;
+    bool is_writer_latest = false;
+    for (int k = 0; k < MAX_LATEST_USERS; k++) {
+        add_candidate(f, of->latest[k], fusion);
+        is_writer_latest = is_writer_latest || of->latest[k] == of->writer;
     }
-    if (!is_writer_near)
+    if (!is_writer_latest)
         add_candidate(f, of->writer, fusion);
-    for (int k = MAX_NEAR_USERS - 1; k > 0; k--)
-        of->near[k] = of->near[k - 1];
-    of->near[0] = fusion;
+    for (int k = MAX_LATEST_USERS - 1; k > 0; k--)
+        of->latest[k] = of->latest[k - 1];
+    of->latest[0] = fusion;
     of->writer = use->nwriters ? fusion : of->writer;
 }
 

@@ -62,14 +62,14 @@ check_parallelism(CiScheduler *s, const CiKernel *kernel, int count)
 {
     if (count == 1 || !has_few_points(s, kernel) || ci_can_split(s, kernel))
         return NULL;
-    if (ci_amount_high(inner_bytes(kernel)) <= CI_CHOOSE(s, apart_bytes))
+    if (ci_amount_high(inner_bytes(kernel)) <= CI_CHOOSE(s, separate_bytes))
         return NULL;
     return "too little would be left to share out among threads";
 }
 
 /* An axis inside takes steps farther than the last one outside. */
 static bool
-walks_across(CiScheduler *s, const CiKernel *kernel, const CiNest *nest)
+traverses_strided(CiScheduler *s, const CiKernel *kernel, const CiNest *nest)
 {
     const CiExpr *outside, *inside, *rest;
     if (kernel->nouter == 0 || ci_nest_is_fold(nest) ||
@@ -94,7 +94,7 @@ check_direction(CiScheduler *s, const CiKernel *kernel)
     for (int k = 0; k < kernel->nstages; k++) {
         const CiStage *stage = &kernel->stages[k];
         for (int n = 0; n < stage->nnests; n++) {
-            bool is_deep = stage->naxes > 0, is_across = walks_across(s, kernel, stage->nests[n]);
+            bool is_deep = stage->naxes > 0, is_across = traverses_strided(s, kernel, stage->nests[n]);
             deep += is_deep;
             across += is_across;
             along += is_deep && !is_across && !ci_nest_is_fold(stage->nests[n]);
@@ -107,11 +107,11 @@ check_direction(CiScheduler *s, const CiKernel *kernel)
 }
 
 static bool
-has_apart(const CiKernel *kernel)
+has_separate(const CiKernel *kernel)
 {
     for (int k = 0; k < kernel->nstages; k++)
         for (int n = 0; n < kernel->stages[k].nnests; n++)
-            if (kernel->stages[k].nests[n]->is_apart)
+            if (kernel->stages[k].nests[n]->is_separate)
                 return true;
     return false;
 }
@@ -128,7 +128,7 @@ why_no_template(const CiScheduler *s, const CiKernel *kernel)
 const char *
 ci_why_not_together(CiScheduler *s, const CiKernel *kernel, int count)
 {
-    if (count > 1 && has_apart(kernel))
+    if (count > 1 && has_separate(kernel))
         return "one is a kernel of its own, with more points or an earlier end";
     if (ci_template_fits_whole(s->sym, s->machine, kernel))
         return NULL;

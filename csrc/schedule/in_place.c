@@ -155,7 +155,7 @@ ci_find_donations(CiScheduler *s, const CiKernel *kernel, CiDonation *found)
 
 typedef struct Coalesce {
     CiScheduler *s; /* of the list */
-    CiLives *lives;
+    CiLiveRanges *ranges;
     int block;         /* of the list */
     CiBuffer **became;   /* by buffer id: the one that it has become */
     CiBuffer **begun;  /* buffers of the list, in order of first use */
@@ -184,9 +184,9 @@ makes_whole(const Coalesce *c, const CiExternItem *ext, const CiBuffer *buffer)
 /* True if the first kernel that accesses the buffer overwrites all of it, so that no value of the
  * previous iteration is read. */
 static bool
-is_made_in_trip(const Coalesce *c, const CiBuffer *buffer)
+is_made_in_iteration(const Coalesce *c, const CiBuffer *buffer)
 {
-    const CiKernel *kernel = c->lives->kernels[c->lives->of[buffer->id].first];
+    const CiKernel *kernel = c->ranges->kernels[c->ranges->of[buffer->id].first];
     if (kernel->ext)
         return makes_whole(c, kernel->ext, buffer);
     if (!is_flat(kernel))
@@ -199,8 +199,8 @@ is_made_in_trip(const Coalesce *c, const CiBuffer *buffer)
 static bool
 is_of_list(const Coalesce *c, const CiBuffer *buffer)
 {
-    return c->lives->of[buffer->id].block == c->block &&
-           (!c->s->is_in_loop || is_made_in_trip(c, buffer));
+    return c->ranges->of[buffer->id].block == c->block &&
+           (!c->s->is_in_loop || is_made_in_iteration(c, buffer));
 }
 
 static void
@@ -208,7 +208,7 @@ make_one(Coalesce *c, CiBuffer *from, CiBuffer *to)
 {
     CiKernels *kernels = c->s->kernels;
     c->became[to->id] = from;
-    c->lives->of[from->id].last = c->lives->of[to->id].last;
+    c->ranges->of[from->id].last = c->ranges->of[to->id].last;
     from->is_result |= to->is_result;
     to->is_result = false;
     from->is_private = false;
@@ -221,10 +221,10 @@ donate(Coalesce *c, const CiKernel *kernel)
 {
     CiDonation found[CI_MAX_DONATIONS];
     int count = ci_find_donations(c->s, kernel, found);
-    int step = count ? ci_lives_step_of(c->lives, kernel) : -1;
+    int step = count ? ci_live_step_of(c->ranges, kernel) : -1;
     for (int k = 0; k < count; k++) {
         CiBuffer *to = found[k].to, *from = what_became(c, found[k].from);
-        CiLife own = c->lives->of[to->id], life = c->lives->of[from->id];
+        CiLife own = c->ranges->of[to->id], life = c->ranges->of[from->id];
         bool ends_here = life.first < step && life.last == step;
         if (c->became[to->id] == to && own.first == step && own.last > step && ends_here &&
             is_of_list(c, found[k].from) && is_of_list(c, to))
@@ -237,7 +237,7 @@ note_begin(void *arg, CiBuffer *buffer, bool is_stored)
 {
     Coalesce *c = arg;
     (void)is_stored;
-    if (c->is_begun[buffer->id] || c->lives->of[buffer->id].block != c->block)
+    if (c->is_begun[buffer->id] || c->ranges->of[buffer->id].block != c->block)
         return;
     c->is_begun[buffer->id] = true;
     CI_PUSH(c->s->ctx, c->begun, c->nbegun, c->capbegun, buffer);
@@ -247,7 +247,7 @@ static bool
 may_follow(const Coalesce *c, const CiBuffer *from, const CiBuffer *to)
 {
     return may_be_one(from, to) && has_same_shape(from, to) &&
-           c->lives->of[from->id].last < c->lives->of[to->id].first;
+           c->ranges->of[from->id].last < c->ranges->of[to->id].first;
 }
 
 /* Within a loop, gives a value the memory of another one whose life ended earlier in the same
@@ -284,7 +284,7 @@ coalesce_list(Coalesce *c, CiScheduler *s)
                 coalesce_list(c, s->fusions[d].inner[k]);
     }
     c->s = s;
-    c->block = ci_lives_block_of(c->lives, s->kernels);
+    c->block = ci_live_block_of(c->ranges, s->kernels);
     for (int at = 0; at < s->kernels->nkernels; at++)
         donate(c, s->kernels->kernels[at]);
     if (s->is_in_loop)
@@ -356,7 +356,7 @@ ci_coalesce(CiScheduler *s)
 {
     CiLoops *loops = s->loops;
     Coalesce c = {.s = s};
-    c.lives = ci_lives_of_kernels(s->kernels);
+    c.ranges = ci_live_of_kernels(s->kernels);
     c.is_begun = CI_NEW_ARRAY(s->ctx, bool, loops->nbuffers + 1);
     c.became = CI_NEW_ARRAY(s->ctx, CiBuffer *, loops->nbuffers + 1);
     for (int k = 0; k < loops->nbuffers; k++)

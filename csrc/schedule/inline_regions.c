@@ -44,7 +44,7 @@ is_defined_in(const CiScheduler *block, const CiExpr *symbol)
 }
 
 static bool
-changes_from_trip_to_trip(const CiScheduler *block, const CiExpr *extent)
+changes_between_iterations(const CiScheduler *block, const CiExpr *extent)
 {
     for (int k = 0; k < extent->nsymbols; k++) {
         if (extent->symbols[k]->symbol_kind == CI_SYMBOL_index ||
@@ -68,7 +68,7 @@ touches_larger(const CiFusionNest *fusion)
 static bool
 is_slice(const CiScheduler *block, const CiExpr *extent)
 {
-    if (changes_from_trip_to_trip(block, extent))
+    if (changes_between_iterations(block, extent))
         return true;
     for (int d = 0; d < block->nfusions; d++) {
         for (int n = 0; n < block->fusions[d].nnests; n++) {
@@ -86,7 +86,7 @@ static bool
 is_worth_threads(const CiScheduler *block, const CiNest *nest)
 {
     const CiExpr *unknown = NULL;
-    CiAmount work = ci_cost_of_nest(nest).trips;
+    CiAmount work = ci_cost_of_nest(nest).iterations;
     for (int k = 0; k < nest->naxes; k++)
         unknown = is_unknown(nest->axes[k].extent) ? nest->axes[k].extent : unknown;
     return work.unknowns > 1 || work.known > block->machine->tree_elements ||
@@ -156,12 +156,12 @@ why_not_sized(const CiScheduler *block, const CiScheduler *outside, const CiBuff
 static bool
 is_shared_out(CiScheduler *s, const CiItem *loop)
 {
-    CiAmount trips = ci_amount(1);
+    CiAmount iterations = ci_amount(1);
     for (int depth = ci_parallel_loops(s, loop, NULL); depth > 0; depth--) {
-        trips = ci_amount_of(trips, loop->region->extent);
+        iterations = ci_amount_of(iterations, loop->region->extent);
         loop = &loop->region->body.items[0];
     }
-    return ci_amount_high(trips) >= CI_CHOOSE(s, many_trips);
+    return ci_amount_high(iterations) >= CI_CHOOSE(s, many_iterations);
 }
 
 static const char *
@@ -301,10 +301,10 @@ take_tree(CiScheduler *s, CiKernel *root, const CiLoopTree *tree)
             ci_take_operands(s, root, node->leaf, nest);
         if (node->region && node->region->extent)
             ci_take_symbols(s, root, NULL, node->region->extent);
-        CiBuffer *asked = node->check ? node->check->buffer : NULL;
-        asked = node->region ? node->region->condition : asked;
-        if (asked && asked->kind != CI_BUFFER_scalar && !ci_kernel_find_placement(root, asked))
-            ci_take_buffer(s, root, asked, false);
+        CiBuffer *requested = node->check ? node->check->buffer : NULL;
+        requested = node->region ? node->region->condition : requested;
+        if (requested && requested->kind != CI_BUFFER_scalar && !ci_kernel_find_placement(root, requested))
+            ci_take_buffer(s, root, requested, false);
         if (node->check && node->check->symbol)
             ci_take_symbols(s, root, NULL, node->check->limit);
         for (int n = 0; node->region && n < node->region->nswaps; n++) {
@@ -379,15 +379,15 @@ tree_work(const CiLoopTree *tree)
 /* Upper bound of the work of one iteration. Inner loops of unknown length count with their largest
  * extent. */
 static const CiExpr *
-trip_work(CiScheduler *s, const CiLoopTree *tree)
+iteration_work(CiScheduler *s, const CiLoopTree *tree)
 {
     const CiExpr *work = ci_expr_const(s->sym, 1);
     for (int k = 0; k < tree->count && work; k++) {
         const CiTreeNode *node = &tree->nodes[k];
-        const CiExpr *own = node->leaf ? extent_work(s, node->leaf) : trip_work(s, &node->body);
+        const CiExpr *own = node->leaf ? extent_work(s, node->leaf) : iteration_work(s, &node->body);
         const CiRegion *region = node->region;
         if (own && node->kind == CI_TREE_if)
-            own = ci_expr_add(s->sym, own, trip_work(s, &node->other));
+            own = ci_expr_add(s->sym, own, iteration_work(s, &node->other));
         if (own && node->kind == CI_TREE_for) {
             own = ci_expr_mul(s->sym, own, at_most(s, region->extent));
             if (ci_expr_depends_on(own, region->var))
@@ -414,7 +414,7 @@ share_out(CiScheduler *s, CiKernel *kernel, CiLoopTree *tree, int count)
             .var = loop.region->var, .extent = loop.region->extent, .label = CI_LABEL_parallel};
         *tree = loop.body;
     }
-    work = trip_work(s, tree);
+    work = iteration_work(s, tree);
     for (int k = 0; k < count && work; k++)
         if (ci_expr_depends_on(work, kernel->outer[k].var))
             work = largest_over(s->sym, work, kernel->outer[k].var, 0, kernel->outer[k].extent);

@@ -34,7 +34,7 @@ typedef struct Sequence {
     int64_t *bytes; /* by buffer: of a temp */
     int *nuses;     /* by buffer */
     int *left;      /* by buffer: uses that are still to come, while an order is made */
-    const CiLives *lives; /* of the program's order; blocks are the same in any */
+    const CiLiveRanges *ranges; /* of the program's order; blocks are the same in any */
     bool *is_live;
 } Sequence;
 
@@ -79,11 +79,11 @@ static void
 find_uses(Sequence *q)
 {
     const CiLoops *loops = q->s->loops;
-    int block = ci_lives_block_of(q->lives, q->s->kernels);
+    int block = ci_live_block_of(q->ranges, q->s->kernels);
     for (int k = 0; k < loops->nbuffers; k++) {
         const CiBuffer *buffer = loops->buffers[k]; /* one used outside, too, is there in any order */
         bool is_own = buffer->kind == CI_BUFFER_temp &&
-                      ci_block_contains(q->lives, block, q->lives->of[k].block);
+                      ci_block_contains(q->ranges, block, q->ranges->of[k].block);
         q->bytes[k] = is_own ? ci_amount_likely(ci_cost_of_buffer(buffer)) : 0;
     }
     for (int n = 0; n < q->count; n++) {
@@ -317,12 +317,12 @@ take_order(Sequence *q, const int *order)
 }
 
 static void
-order_list(CiScheduler *s, const CiLives *lives)
+order_list(CiScheduler *s, const CiLiveRanges *ranges)
 {
     int n = s->kernels->nkernels, nbuffers = s->loops->nbuffers;
     if (n < 3 || n > CI_CHOOSE(s, ordered_kernels))
         return;
-    Sequence q = {.s = s, .count = n, .lives = lives, .nodes = CI_NEW_ARRAY(s->ctx, Node, n)};
+    Sequence q = {.s = s, .count = n, .ranges = ranges, .nodes = CI_NEW_ARRAY(s->ctx, Node, n)};
     q.bytes = CI_NEW_ARRAY(s->ctx, int64_t, nbuffers + 1);
     q.nuses = CI_NEW_ARRAY(s->ctx, int, nbuffers + 1);
     q.left = CI_NEW_ARRAY(s->ctx, int, nbuffers + 1);
@@ -350,17 +350,17 @@ order_list(CiScheduler *s, const CiLives *lives)
 }
 
 static void
-order_lists(CiScheduler *s, const CiLives *lives)
+order_lists(CiScheduler *s, const CiLiveRanges *ranges)
 {
     for (int d = 0; d < s->nfusions; d++)
         for (int k = 0; k < 2 && !s->fusions[d].is_tree; k++)
             if (s->fusions[d].inner[k])
-                order_lists(s->fusions[d].inner[k], lives);
-    order_list(s, lives);
+                order_lists(s->fusions[d].inner[k], ranges);
+    order_list(s, ranges);
 }
 
 void
 ci_order_kernels(CiScheduler *s)
 {
-    order_lists(s, ci_lives_of_kernels(s->kernels));
+    order_lists(s, ci_live_of_kernels(s->kernels));
 }

@@ -64,9 +64,9 @@ short_row(const CiScheduler *s, const CiKernel *kernel)
     if (nops > CI_CHOOSE(s, short_ops) || (!has_choice && !has_sum))
         return 0;
     if (nlong > 1)
-        return has_choice || has_math ? CI_CHOOSE(s, short_dear_walks) : CI_CHOOSE(s, short_walks);
+        return has_choice || has_math ? CI_CHOOSE(s, short_costly_passes) : CI_CHOOSE(s, short_passes);
     if (has_sum)
-        return has_choice || has_math ? CI_CHOOSE(s, short_walks) : CI_CHOOSE(s, short_sum);
+        return has_choice || has_math ? CI_CHOOSE(s, short_passes) : CI_CHOOSE(s, short_sum);
     return CI_CHOOSE(s, short_choice);
 }
 
@@ -80,7 +80,7 @@ are_small(CiScheduler *s, const CiKernel *kernel, const CiExpr *row, int64_t mos
     int64_t bytes = 0;
     for (int k = 0; k < kernel->nplacements; k++) {
         const CiPlacement *placement = &kernel->placements[k];
-        if (placement->place != CI_PLACE_row)
+        if (placement->stored != CI_STORED_row)
             continue;
         int64_t size = ci_expr_substitute(s->sym, placement->row_size, 1, &row, &small)->high;
         if (size > 4 * most)

@@ -34,7 +34,7 @@ typedef struct Loop {
 } Loop;
 
 static bool
-is_own_of_trip(CiScheduler *s, const Loop *loop, const CiBuffer *buffer)
+is_own_of_iteration(CiScheduler *s, const Loop *loop, const CiBuffer *buffer)
 {
     int id = buffer->id;
     if (buffer->kind != CI_BUFFER_temp || loop->nreaders[id] != s->totals->nreaders[id] ||
@@ -47,11 +47,11 @@ is_own_of_trip(CiScheduler *s, const Loop *loop, const CiBuffer *buffer)
 }
 
 static const char *
-check_store(CiScheduler *s, const CiKernel *trips, const CiAccesses *all, const CiNestAccess *store)
+check_store(CiScheduler *s, const CiKernel *iterations, const CiAccesses *all, const CiNestAccess *store)
 {
     for (int k = 0; k < all->count; k++) {
         if (all->list[k].buffer == store->buffer &&
-            ci_why_not_local(s, trips, store->index, all->list[k].index))
+            ci_why_not_local(s, iterations, store->index, all->list[k].index))
             return ci_format(s->ctx, "iterations conflict on %s", store->buffer->name);
     }
     return NULL;
@@ -77,11 +77,11 @@ why_not_together(CiScheduler *s, const CiItem *item, const CiLoopTree *tree, CiK
         return "it has too many elements to compare";
     const CiItems items = {(CiItem *)item, 1, 1};
     ci_count_uses(&items, loop.nreaders, loop.nwriters);
-    CiKernel trips = {.outer = axes, .nouter = count};
+    CiKernel iterations = {.outer = axes, .nouter = count};
     for (int k = 0; k < all.count; k++) {
-        if (all.list[k].load || is_own_of_trip(s, &loop, all.list[k].buffer))
+        if (all.list[k].load || is_own_of_iteration(s, &loop, all.list[k].buffer))
             continue;
-        const char *why = check_store(s, &trips, &all, &all.list[k]);
+        const char *why = check_store(s, &iterations, &all, &all.list[k]);
         if (why)
             return why;
     }

@@ -225,7 +225,7 @@ shares_reads(CiScheduler *s, const CiKernel *kernel, const CiNest *a, const CiNe
 
 /* Points of the outer axes run at the same time, so their stores must not overlap. */
 static const char *
-check_apart(CiScheduler *s, const CiKernel *kernel, const CiNest *nest)
+check_separate(CiScheduler *s, const CiKernel *kernel, const CiNest *nest)
 {
     if (!ci_nest_is_serial(nest) || !ci_why_not_local(s, kernel, nest->store, nest->store))
         return NULL;
@@ -253,11 +253,11 @@ check_placed(CiScheduler *s, const CiKernel *kernel, const CiPlanned *all, int c
 }
 
 static const char *
-place_at(CiScheduler *s, CiKernel *kernel, const CiNest *nest, int first, CiPlanned *all, int count)
+position_at(CiScheduler *s, CiKernel *kernel, const CiNest *nest, int first, CiPlanned *all, int count)
 {
     CiPlanned *planned = &all[count];
     rewrite_nest(s, kernel, nest, first, planned);
-    const char *why = check_apart(s, kernel, planned->nest);
+    const char *why = check_separate(s, kernel, planned->nest);
     if (!why)
         why = check_placed(s, kernel, all, count, planned);
     if (why)
@@ -276,14 +276,14 @@ place_nest(CiScheduler *s, CiKernel *kernel, const CiNest *nest, CiPlanned *all,
     for (int attempt = 0; attempt < 2; attempt++) {
         if (!extents_match(kernel, nest, firsts[attempt]) || (attempt && firsts[1] == firsts[0]))
             continue;
-        why = place_at(s, kernel, nest, firsts[attempt], all, count);
+        why = position_at(s, kernel, nest, firsts[attempt], all, count);
         if (!why)
             return NULL;
     }
     if (extents_match(kernel, nest, 0))
         return why;
     const CiNest *refitted = ci_refit_axes(s, nest, kernel->nouter, kernel->outer);
-    return refitted ? place_at(s, kernel, refitted, 0, all, count) : why;
+    return refitted ? position_at(s, kernel, refitted, 0, all, count) : why;
 }
 
 static bool

@@ -90,13 +90,13 @@ place_scalar(CiScheduler *s, const CiItem *region, CiBuffer *buffer, bool is_sto
              bool is_read_outside)
 {
     const CiItems items = {(CiItem *)region, 1, 1};
-    CiPlacement placement = {.buffer = buffer, .place = CI_PLACE_scalar};
+    CiPlacement placement = {.buffer = buffer, .stored = CI_STORED_scalar};
     if (!is_stored_outside && !is_read_outside && !s->is_in_loop)
         return placement;
     bool is_stored_first = ci_first_use(&items, buffer) == CI_FIRST_store,
-         is_of_trip = region->kind == CI_ITEM_for && !is_stored_outside && !is_read_outside &&
+         is_of_iteration = region->kind == CI_ITEM_for && !is_stored_outside && !is_read_outside &&
                       ci_first_use(&region->region->body, buffer) == CI_FIRST_store,
-         has_next_run = s->is_in_loop && !is_stored_first && !is_of_trip;
+         has_next_run = s->is_in_loop && !is_stored_first && !is_of_iteration;
     placement.is_taken = !is_stored_first && (is_stored_outside || has_next_run);
     placement.is_kept = is_read_outside || has_next_run;
     return placement;

@@ -323,8 +323,8 @@ static const CiExpr *
 extremum(CiSym *sym, CiExprKind kind, const CiExpr *a, const CiExpr *b)
 {
     const CiExpr *sides[2] = {a, b}, *inner[2] = {extremum_in(kind, a), extremum_in(kind, b)};
-    int room = (inner[0] ? inner[0]->nargs : 1) + (inner[1] ? inner[1]->nargs : 1), count = 0;
-    const CiExpr *few[16], **kept = room <= 16 ? few : CI_NEW_ARRAY(sym->ctx, const CiExpr *, room);
+    int capacity = (inner[0] ? inner[0]->nargs : 1) + (inner[1] ? inner[1]->nargs : 1), count = 0;
+    const CiExpr *few[16], **kept = capacity <= 16 ? few : CI_NEW_ARRAY(sym->ctx, const CiExpr *, capacity);
     for (int s = 0; s < 2; s++) {
         const CiExpr *more = sides[s]->kind == kind ? NULL : ci_expr_const(sym, sides[s]->value);
         if (inner[s] == NULL)

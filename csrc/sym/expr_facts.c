@@ -111,9 +111,9 @@ is_nonzero(const Facts *f, const CiExpr *d, int nstrides, const CiExpr *const *s
             continue;
         const CiExpr *r = division.remainder,
                      *least = ci_expr_difference(f->sym, zero, strides[k], 0);
-        bool is_apart = is_nonzero(f, r, nstrides, strides, depth - 1) ||
+        bool is_disjoint = is_nonzero(f, r, nstrides, strides, depth - 1) ||
                         is_nonzero(f, division.quotient, nstrides, strides, depth - 1);
-        if (is_apart && least && is_below(f, r, strides[k], 1) && is_below(f, least, r, 1))
+        if (is_disjoint && least && is_below(f, r, strides[k], 1) && is_below(f, least, r, 1))
             return true;
     }
     return false;

@@ -85,8 +85,8 @@ ci_emit_buffer(CiEmitter *e, const CiBuffer *buffer)
     const char *digits = !strncmp(buffer->name, "in", 2)    ? buffer->name + 2
                          : !strncmp(buffer->name, "buf", 3) ? buffer->name + 3
                                                             : "";
-    bool is_ours = *digits && strspn(digits, "0123456789") == strlen(digits);
-    return is_ours ? buffer->name : ci_format(e->ctx, "b%d", buffer->id);
+    bool is_internal = *digits && strspn(digits, "0123456789") == strlen(digits);
+    return is_internal ? buffer->name : ci_format(e->ctx, "b%d", buffer->id);
 }
 
 static void

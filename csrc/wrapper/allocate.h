@@ -26,7 +26,7 @@ void ci_wrapper_overlap(CiWrapper *wrapper);
 void ci_wrapper_find_start(CiWrapper *wrapper, CiLine *join);
 /* The collective is in the same block before the join, and nothing between uses what it stores or stores what
  * it uses. */
-bool ci_wrapper_runs_beside(const CiWrapper *wrapper, int join);
+bool ci_wrapper_runs_alongside(const CiWrapper *wrapper, int join);
 /* memory_plan.c: all that follows, in order. */
 void ci_wrapper_plan_memory(CiWrapper *wrapper);
 /* Rewrites wrapper->lines with alloc, reuse and free lines around what uses each buffer.
@@ -41,10 +41,10 @@ void ci_wrapper_pool(CiWrapper *wrapper);
 /* hoist.c: makes the partitions, and has each have its memory before its first launch. */
 void ci_wrapper_hoist(CiWrapper *wrapper);
 /* allocate.c: when each buffer is of use, by the lines that use it. */
-void ci_wrapper_find_lives(CiWrapper *wrapper);
-/* memory_plan.c: the most bytes that are held at a time; *is_known: all sizes are. of_turns: those that
+void ci_wrapper_find_live_ranges(CiWrapper *wrapper);
+/* memory_plan.c: the most bytes that are held at a time; *is_known: all sizes are. of_iterations: those that
  * each turn of a parallel loop has of its own. */
-int64_t ci_wrapper_peak_bytes(const CiWrapper *wrapper, bool of_turns, bool *is_known);
+int64_t ci_wrapper_peak_bytes(const CiWrapper *wrapper, bool of_iterations, bool *is_known);
 /* Sets `match`, `open` and `frees` of lines of regions. needs: regions nested. */
 void ci_wrapper_match(CiWrapper *wrapper);
 

@@ -78,7 +78,7 @@ sort_lines(Hoist *h, CiPartition *of)
 
 /* Memory whose lines moved is live at all lines that stayed. */
 static void
-extend_lives(CiWrapper *w, const CiPartition *of)
+extend_live_ranges(CiWrapper *w, const CiPartition *of)
 {
     int first = of->first, last = of->last;
     while (w->lines[first].kind == CI_LINE_alloc || w->lines[first].kind == CI_LINE_alloc_result)
@@ -88,7 +88,7 @@ extend_lives(CiWrapper *w, const CiPartition *of)
     for (int i = of->first; i <= of->last; i++) {
         if (i >= first && i <= last)
             continue;
-        CiLife *life = &w->lives->of[w->lines[i].buffer->id];
+        CiLife *life = &w->ranges->of[w->lines[i].buffer->id];
         if (i < first && life->first > first)
             life->first = first;
         if (i > last && life->last < last)
@@ -117,10 +117,10 @@ ci_wrapper_hoist(CiWrapper *wrapper)
         find_own(&h, &partitions->list[k], k);
         sort_lines(&h, &partitions->list[k]);
     }
-    ci_lives_move(wrapper->lives, h.moved, wrapper->nlines);
+    ci_live_move(wrapper->ranges, h.moved, wrapper->nlines);
     wrapper->lines = h.lines;
     wrapper->caplines = wrapper->nlines + 1;
     for (int k = 0; k < partitions->count; k++)
-        extend_lives(wrapper, &partitions->list[k]);
+        extend_live_ranges(wrapper, &partitions->list[k]);
     wrapper->partitions = partitions;
 }

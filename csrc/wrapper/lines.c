@@ -29,14 +29,14 @@ bool
 ci_line_opens(const CiLine *line)
 {
     CiLineBlock block = rows[line->kind].block;
-    return block == CI_BLOCK_opens || block == CI_BLOCK_turns;
+    return block == CI_BLOCK_opens || block == CI_BLOCK_reopens;
 }
 
 bool
 ci_line_closes(const CiLine *line)
 {
     CiLineBlock block = rows[line->kind].block;
-    return block == CI_BLOCK_closes || block == CI_BLOCK_turns;
+    return block == CI_BLOCK_closes || block == CI_BLOCK_reopens;
 }
 
 /* ---- patterns ---- */

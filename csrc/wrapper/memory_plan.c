@@ -34,13 +34,13 @@ likely_bytes(const CiWrapper *w, const CiBuffer *buffer, bool *is_known)
 /* The most of what is of use at the same time; of those buffers that each turn of a parallel loop has
  * of its own, or of all. */
 int64_t
-ci_wrapper_peak_bytes(const CiWrapper *w, bool of_turns, bool *is_known)
+ci_wrapper_peak_bytes(const CiWrapper *w, bool of_iterations, bool *is_known)
 {
     CiWatermark watermark = ci_watermark_new(w->ctx, w->nlines);
     for (int b = 0; b < w->nbuffers; b++) {
-        CiLife life = w->lives->of[b];
+        CiLife life = w->ranges->of[b];
         if (life.block < 0 || w->pool_of[b] ||
-            (of_turns && !ci_lives_is_of_turns(w->lives, life.block)))
+            (of_iterations && !ci_live_is_of_iterations(w->ranges, life.block)))
             continue;
         int64_t bytes = likely_bytes(w, w->buffers[b], is_known);
         ci_watermark_add(&watermark, life.first, life.last, bytes < MAX_BYTES ? bytes : MAX_BYTES);

@@ -152,7 +152,7 @@ ci_wrapper_find_start(CiWrapper *w, CiLine *join)
 }
 
 bool
-ci_wrapper_runs_beside(const CiWrapper *w, int join)
+ci_wrapper_runs_alongside(const CiWrapper *w, int join)
 {
     int at = join - 1;
     while (at >= 0 && (w->lines[at].kind != CI_LINE_extern || w->lines[at].ext != w->lines[join].ext))

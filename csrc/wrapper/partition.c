@@ -32,49 +32,49 @@ is_work(const CiLine *line)
 
 /* ---- what crosses a border ---- */
 
-typedef struct Border {
+typedef struct Boundary {
     CiContext *ctx;
     CiPartition *of;
     bool *is_inside;  /* per buffer: made in it */
     bool *is_taken, *is_stored, *is_given; /* per buffer */
     CiMap *symbols;
-} Border;
+} Boundary;
 
 /* Marks the variable of a loop of the partition as one that is not given to it. */
 static void
-note_loop(Border *border, const CiLine *line)
+note_loop(Boundary *boundary, const CiLine *line)
 {
     if (line->kind == CI_LINE_for)
-        ci_map_put(border->symbols, CI_KEY(line->symbol), (void *)line->symbol);
+        ci_map_put(boundary->symbols, CI_KEY(line->symbol), (void *)line->symbol);
 }
 
 static void
 note_symbol(void *arg, const CiExpr *symbol)
 {
-    Border *border = arg;
-    if (ci_map_find(border->symbols, CI_KEY(symbol)))
+    Boundary *boundary = arg;
+    if (ci_map_find(boundary->symbols, CI_KEY(symbol)))
         return;
-    ci_map_put(border->symbols, CI_KEY(symbol), (void *)symbol);
-    CI_PUSH(border->ctx, border->of->symbols, border->of->nsymbols, border->of->capsymbols, symbol);
+    ci_map_put(boundary->symbols, CI_KEY(symbol), (void *)symbol);
+    CI_PUSH(boundary->ctx, boundary->of->symbols, boundary->of->nsymbols, boundary->of->capsymbols, symbol);
 }
 
 static void
-note_expr(Border *border, const CiExpr *e)
+note_expr(Boundary *boundary, const CiExpr *e)
 {
     if (e)
-        ci_expr_visit_symbols(e, note_symbol, border);
+        ci_expr_visit_symbols(e, note_symbol, boundary);
 }
 
 static void
 note_use(void *arg, const CiBuffer *buffer, bool is_stored)
 {
-    Border *border = arg;
-    CiPartition *of = border->of;
-    border->is_stored[buffer->id] |= is_stored;
-    if (border->is_inside[buffer->id] || border->is_taken[buffer->id])
+    Boundary *boundary = arg;
+    CiPartition *of = boundary->of;
+    boundary->is_stored[buffer->id] |= is_stored;
+    if (boundary->is_inside[buffer->id] || boundary->is_taken[buffer->id])
         return;
-    border->is_taken[buffer->id] = true;
-    CI_PUSH(border->ctx, of->takes, of->ntakes, of->captakes, buffer);
+    boundary->is_taken[buffer->id] = true;
+    CI_PUSH(boundary->ctx, of->takes, of->ntakes, of->captakes, buffer);
 }
 
 static void
@@ -86,40 +86,40 @@ note_scalar(void *arg, const CiBuffer *buffer, int slot)
 
 /* Of what a line is told in numbers: all its expressions. */
 static void
-note_numbers(Border *border, const CiLine *line)
+note_numbers(Boundary *boundary, const CiLine *line)
 {
     const CiKernel *kernel = line->kernel;
     const CiExternItem *ext = line->ext;
-    note_expr(border, line->value);
-    note_expr(border, line->bytes);
+    note_expr(boundary, line->value);
+    note_expr(boundary, line->bytes);
     for (int k = 0; kernel && k < kernel->nsize_args; k++)
-        note_expr(border, kernel->size_args[k]);
+        note_expr(boundary, kernel->size_args[k]);
     if (kernel)
-        note_expr(border, kernel->unit_work);
+        note_expr(boundary, kernel->unit_work);
     for (int k = 0; ext && k <= ext->noperands; k++) {
-        note_expr(border, ext->offsets[k]);
+        note_expr(boundary, ext->offsets[k]);
         for (int axis = 0; axis < ext->ranks[k]; axis++) {
-            note_expr(border, ext->sizes[k][axis]);
-            note_expr(border, ext->strides[k][axis]);
+            note_expr(boundary, ext->sizes[k][axis]);
+            note_expr(boundary, ext->strides[k][axis]);
         }
     }
 }
 
 static void
-note_line(Border *border, const CiWrapper *w, const CiLine *line)
+note_line(Boundary *boundary, const CiWrapper *w, const CiLine *line)
 {
     CiLineUse use = ci_line_row(line->kind)->buffer, other = ci_line_row(line->kind)->other;
-    note_loop(border, line);
-    note_numbers(border, line);
+    note_loop(boundary, line);
+    note_numbers(boundary, line);
     if (other == CI_USE_last)
-        note_use(border, line->other, false);
+        note_use(boundary, line->other, false);
     if (use == CI_USE_last)
-        note_use(border, line->buffer, false);
+        note_use(boundary, line->buffer, false);
     if (use == CI_USE_defines)
-        border->is_inside[line->buffer->id] = true;
-    ci_line_visit(w, line, note_use, border);
+        boundary->is_inside[line->buffer->id] = true;
+    ci_line_visit(w, line, note_use, boundary);
     if (line->kernel)
-        ci_kernel_visit_scalars(w->kernels, line->kernel, note_scalar, border);
+        ci_kernel_visit_scalars(w->kernels, line->kernel, note_scalar, boundary);
 }
 
 /* Notes that a line outside the partition accesses the buffer. Lines before it count too, because
@@ -127,33 +127,33 @@ note_line(Border *border, const CiWrapper *w, const CiLine *line)
 static void
 note_look(void *arg, const CiBuffer *buffer, bool is_stored)
 {
-    Border *border = arg;
-    CiPartition *of = border->of;
+    Boundary *boundary = arg;
+    CiPartition *of = boundary->of;
     (void)is_stored;
-    bool is_of_it = border->is_stored[buffer->id] || border->is_inside[buffer->id];
-    if (!is_of_it || border->is_given[buffer->id])
+    bool is_of_it = boundary->is_stored[buffer->id] || boundary->is_inside[buffer->id];
+    if (!is_of_it || boundary->is_given[buffer->id])
         return;
-    border->is_given[buffer->id] = true;
-    CI_PUSH(border->ctx, of->gives, of->ngives, of->capgives, buffer);
+    boundary->is_given[buffer->id] = true;
+    CI_PUSH(boundary->ctx, of->gives, of->ngives, of->capgives, buffer);
 }
 
 static void
-find_border(const CiWrapper *w, CiPartition *of)
+find_boundary(const CiWrapper *w, CiPartition *of)
 {
     int n = w->nbuffers + 1;
-    Border border = {.ctx = w->ctx, .of = of, .symbols = ci_map_new(w->ctx)};
-    border.is_inside = CI_NEW_ARRAY(w->ctx, bool, n);
-    border.is_taken = CI_NEW_ARRAY(w->ctx, bool, n);
-    border.is_stored = CI_NEW_ARRAY(w->ctx, bool, n);
-    border.is_given = CI_NEW_ARRAY(w->ctx, bool, n);
+    Boundary boundary = {.ctx = w->ctx, .of = of, .symbols = ci_map_new(w->ctx)};
+    boundary.is_inside = CI_NEW_ARRAY(w->ctx, bool, n);
+    boundary.is_taken = CI_NEW_ARRAY(w->ctx, bool, n);
+    boundary.is_stored = CI_NEW_ARRAY(w->ctx, bool, n);
+    boundary.is_given = CI_NEW_ARRAY(w->ctx, bool, n);
     for (int i = of->first; i <= of->last; i++)
-        note_line(&border, w, &w->lines[i]);
+        note_line(&boundary, w, &w->lines[i]);
     for (int b = 0; b < w->nbuffers; b++) /* the caller looks when all is done */
         if (w->buffers[b]->kind == CI_BUFFER_input || w->buffers[b]->is_result)
-            note_look(&border, w->buffers[b], false);
+            note_look(&boundary, w->buffers[b], false);
     for (int i = 0; i < w->nlines; i++)
         if (i < of->first || i > of->last)
-            ci_line_visit(w, &w->lines[i], note_look, &border);
+            ci_line_visit(w, &w->lines[i], note_look, &boundary);
 }
 
 /* ---- where ---- */
@@ -174,7 +174,7 @@ may_end(const CiLine *line)
 }
 
 static bool
-may_go_on(const CiWrapper *w, const CiPartition *partition, const CiLine *line)
+may_continue(const CiWrapper *w, const CiPartition *partition, const CiLine *line)
 {
     bool is_of_another = is_work(line) && partition->nlaunches && line->side != partition->side;
     return !is_of_another && !why_not_recorded(w, line);
@@ -192,7 +192,7 @@ add_line(CiPartition *partition, const CiLine *line, int64_t times)
 /* False for memory that an iteration allocates and frees: a recording would use one block of memory for
  * all iterations. */
 static bool
-is_for_every_turn(const CiWrapper *w, const CiPartition *partition, const CiLine *line)
+is_for_every_iteration(const CiWrapper *w, const CiPartition *partition, const CiLine *line)
 {
     switch (line->kind) {
     case CI_LINE_alloc:
@@ -204,7 +204,7 @@ is_for_every_turn(const CiWrapper *w, const CiPartition *partition, const CiLine
     case CI_LINE_end:
         return true;
     default:
-        return may_go_on(w, partition, line);
+        return may_continue(w, partition, line);
     }
 }
 
@@ -213,18 +213,18 @@ static int
 add_loop(const CiWrapper *w, CiPartition *partition, int i)
 {
     CiPartition longer = *partition;
-    int64_t times[CI_MAX_RANK] = {1}, trips,
+    int64_t times[CI_MAX_RANK] = {1}, iterations,
             most = ci_choice(w->kernels->machine, CI_CHOICE_recorded_most);
     int depth = 0;
     do {
         const CiLine *line = &w->lines[i++];
         bool opens = line->kind == CI_LINE_for;
         if (opens) {
-            if (line->is_parallel || depth + 1 == CI_MAX_RANK || !ci_expr_is_const(line->value, &trips) ||
-                trips < 1 || trips > most / times[depth])
+            if (line->is_parallel || depth + 1 == CI_MAX_RANK || !ci_expr_is_const(line->value, &iterations) ||
+                iterations < 1 || iterations > most / times[depth])
                 return -1;
-            times[depth + 1] = times[depth] * trips;
-        } else if (!is_for_every_turn(w, &longer, line))
+            times[depth + 1] = times[depth] * iterations;
+        } else if (!is_for_every_iteration(w, &longer, line))
             return -1;
         depth += opens - (line->kind == CI_LINE_end);
         add_line(&longer, line, times[depth]);
@@ -242,7 +242,7 @@ extend(const CiWrapper *w, CiPartition *partition, int i, bool takes_loops)
     const CiLine *line = &w->lines[i];
     if (line->kind == CI_LINE_for)
         return takes_loops ? add_loop(w, partition, i) : -1;
-    if (!may_go_on(w, partition, line))
+    if (!may_continue(w, partition, line))
         return -1;
     add_line(partition, line, 1);
     return i;
@@ -311,7 +311,7 @@ is_many_and_short(const CiWrapper *w, const CiPartition *partition)
 {
     const CiMachine *machine = w->kernels->machine;
     bool has_loop = false;
-    if (partition->nlaunches < ci_choice(machine, CI_CHOICE_recorded_trips))
+    if (partition->nlaunches < ci_choice(machine, CI_CHOICE_recorded_iterations))
         return false;
     Touched touched = {.is_seen = CI_NEW_ARRAY(w->ctx, bool, w->nbuffers + 1)};
     for (int i = partition->first; i <= partition->last; i++) {
@@ -344,7 +344,7 @@ ci_partition(const CiWrapper *wrapper)
         if (!partition.nlaunches)
             continue;
         if (takes_all(wrapper) || is_many_and_short(wrapper, &partition)) {
-            find_border(wrapper, &partition);
+            find_boundary(wrapper, &partition);
             CI_PUSH(wrapper->ctx, made->list, made->count, made->capacity, partition);
         }
     }
@@ -509,7 +509,7 @@ print_partition(CiText *out, const CiPartition *of, int number)
 
 /* Prints a line between partitions, except those that every program begins and ends with. */
 static void
-print_border(CiText *out, const CiWrapper *w, int i)
+print_boundary(CiText *out, const CiWrapper *w, int i)
 {
     const CiLine *line = &w->lines[i];
     const char *why = why_not_recorded(w, line);
@@ -535,7 +535,7 @@ ci_partitions_print(CiText *out, const CiPartitions *partitions)
             print_partition(out, &partitions->list[number], number);
         number += is_first;
         if (!number || i > partitions->list[number - 1].last)
-            print_border(out, w, i);
+            print_boundary(out, w, i);
     }
     out->indent -= 2;
     ci_text_line(out, "}");

@@ -26,7 +26,7 @@
 typedef struct Storage {
     const CiBuffer *first;
     int birth, death; /* its lines */
-    const CiExpr *bytes, *room, *offset; /* room: rounded up */
+    const CiExpr *bytes, *capacity, *offset; /* room: rounded up */
     int64_t likely;
     int pool;  /* -1: none */
     bool is_left; /* not looked at any more */
@@ -37,7 +37,7 @@ typedef struct Pool {
     CiSide side;
     int birth, death; /* lines of its first part's begin and its last one's end */
     int fullest;      /* line */
-    const CiExpr *bytes, *room; /* room: where the next part beside the others would begin */
+    const CiExpr *bytes, *capacity; /* room: where the next part beside the others would begin */
     int nparts;
 } Pool;
 
@@ -55,9 +55,9 @@ typedef struct Pools {
      * of its own. */
     CiWatermark watermark[2];
     int64_t *most;       /* per block: at its lines, without pools */
-    int64_t most_of_turns;
+    int64_t most_of_iterations;
     int block;        /* of the group */
-    bool is_of_turns; /* the block */
+    bool is_of_iterations; /* the block */
     CiMap *made;     /* symbols of data and loops -> their line and one */
     int *members;    /* of the group: storages */
     int nmembers;
@@ -86,7 +86,7 @@ add_storage(Pools *p, const CiLine *line, int number)
                        .birth = number,
                        .death = -1,
                        .bytes = line->bytes,
-                       .room = ci_pool_capacity(p->sym, line->bytes),
+                       .capacity = ci_pool_capacity(p->sym, line->bytes),
                        .likely = likely < MAX_BYTES ? likely : MAX_BYTES,
                        .pool = -1,
                        .is_left = buffer->is_swapped || p->w->pinned[buffer->id]};
@@ -127,10 +127,10 @@ number_of(const CiExpr *bytes)
 }
 
 static void
-count_life(Pools *p, CiLife life, bool is_of_turns, int64_t bytes)
+count_life(Pools *p, CiLife life, bool is_of_iterations, int64_t bytes)
 {
     ci_watermark_add(&p->watermark[0], life.first, life.last, bytes);
-    if (is_of_turns)
+    if (is_of_iterations)
         ci_watermark_add(&p->watermark[1], life.first, life.last, bytes);
 }
 
@@ -144,18 +144,18 @@ find_watermark(Pools *p)
         p->watermark[k] = ci_watermark_new(p->ctx, w->nlines);
     for (int b = 0; b < w->nbuffers && p->is_known; b++) {
         const CiExpr *bytes = ci_buffer_bytes(p->sym, w->buffers[b]);
-        CiLife life = w->lives->of[b];
+        CiLife life = w->ranges->of[b];
         if (life.block < 0)
             continue;
         p->is_known = ci_expr_is_const(bytes, NULL);
-        count_life(p, life, ci_lives_is_of_turns(w->lives, life.block), number_of(bytes));
+        count_life(p, life, ci_live_is_of_iterations(w->ranges, life.block), number_of(bytes));
     }
-    p->most = CI_NEW_ARRAY(p->ctx, int64_t, w->lives->nblocks);
+    p->most = CI_NEW_ARRAY(p->ctx, int64_t, w->ranges->nblocks);
     for (int i = 0; i < w->nlines && p->is_known; i++) {
-        int64_t own = ci_watermark_peak(&p->watermark[0], i, i), *most = &p->most[w->lives->block_of[i]];
+        int64_t own = ci_watermark_peak(&p->watermark[0], i, i), *most = &p->most[w->ranges->block_of[i]];
         *most = own > *most ? own : *most;
     }
-    p->most_of_turns = ci_watermark_peak(&p->watermark[1], 0, w->nlines - 1);
+    p->most_of_iterations = ci_watermark_peak(&p->watermark[1], 0, w->nlines - 1);
 }
 
 /* All that hold the storage, one after the other. */
@@ -164,7 +164,7 @@ count_storage(Pools *p, int storage, int64_t sign)
 {
     int64_t bytes = sign * number_of(p->storages[storage].bytes);
     for (int b = p->storages[storage].first->id; b >= 0 && p->is_known; b = p->next[b])
-        count_life(p, p->w->lives->of[b], p->is_of_turns, bytes);
+        count_life(p, p->w->ranges->of[b], p->is_of_iterations, bytes);
 }
 
 static bool
@@ -175,12 +175,12 @@ is_live_at(CiLife life, int line)
 
 /* Bytes at a line without any pool. */
 static const CiExpr *
-bytes_apart(const Pools *p, int line, CiSide side)
+separate_size(const Pools *p, int line, CiSide side)
 {
     const CiWrapper *w = p->w;
     const CiExpr *sum = ci_expr_const(p->sym, 0);
     for (int b = 0; b < w->nbuffers; b++)
-        if (w->side_of[b] == side && is_live_at(w->lives->of[b], line))
+        if (w->side_of[b] == side && is_live_at(w->ranges->of[b], line))
             sum = ci_expr_add(p->sym, sum, ci_buffer_bytes(p->sym, w->buffers[b]));
     return sum;
 }
@@ -192,7 +192,7 @@ bytes_pooled(const Pools *p, int line, const Pool *pool)
     const CiWrapper *w = p->w;
     const CiExpr *sum = pool->bytes;
     for (int b = 0; b < w->nbuffers; b++)
-        if (w->side_of[b] == pool->side && is_live_at(w->lives->of[b], line) &&
+        if (w->side_of[b] == pool->side && is_live_at(w->ranges->of[b], line) &&
             (p->storage_of[b] < 0 || p->storages[p->storage_of[b]].pool < 0))
             sum = ci_expr_add(p->sym, sum, ci_buffer_bytes(p->sym, w->buffers[b]));
     for (int k = 0; k < p->npools; k++)
@@ -209,7 +209,7 @@ use_of(const Pools *p, int line)
 
 /* Where memory has just begun to be held: elsewhere no more is. */
 static bool
-is_full_anew(const Pools *p, int line)
+is_full_again(const Pools *p, int line)
 {
     return line > 0 && use_of(p, line - 1) == CI_USE_defines && use_of(p, line) != CI_USE_defines;
 }
@@ -225,8 +225,8 @@ static bool
 is_no_more_at(const Pools *p, const Pool *pool, int line)
 {
     const CiExpr *bytes = bytes_pooled(p, line, pool);
-    return ci_sym_known_le(p->sym, bytes, bytes_apart(p, line, pool->side)) ||
-           ci_sym_known_le(p->sym, bytes, bytes_apart(p, pool->fullest, pool->side));
+    return ci_sym_known_le(p->sym, bytes, separate_size(p, line, pool->side)) ||
+           ci_sym_known_le(p->sym, bytes, separate_size(p, pool->fullest, pool->side));
 }
 
 /* Of numbers: as much is held without it on some line of the program's own, or of the block's, which
@@ -237,10 +237,10 @@ is_no_more(const Pools *p, const Pool *pool)
     int64_t most = p->most[p->most[p->block] > p->most[0] ? p->block : 0];
     if (p->is_known)
         return is_below(&p->watermark[0], pool, most) &&
-               (!p->is_of_turns || is_below(&p->watermark[1], pool, p->most_of_turns));
+               (!p->is_of_iterations || is_below(&p->watermark[1], pool, p->most_of_iterations));
     bool is_less = true;
     for (int line = pool->birth; line <= pool->death && is_less; line++)
-        is_less = !is_full_anew(p, line) || is_no_more_at(p, pool, line);
+        is_less = !is_full_again(p, line) || is_no_more_at(p, pool, line);
     return is_less;
 }
 
@@ -251,8 +251,8 @@ are_disjoint(const Pools *p, const Storage *a, const Storage *b)
 {
     if (a->death < b->birth || b->death < a->birth)
         return true;
-    const CiExpr *a_end = ci_expr_add(p->sym, a->offset, a->room),
-                 *b_end = ci_expr_add(p->sym, b->offset, b->room);
+    const CiExpr *a_end = ci_expr_add(p->sym, a->offset, a->capacity),
+                 *b_end = ci_expr_add(p->sym, b->offset, b->capacity);
     return ci_sym_known_le(p->sym, a_end, b->offset) || ci_sym_known_le(p->sym, b_end, a->offset);
 }
 
@@ -263,8 +263,8 @@ fits(const Pools *p, const Storage *storage, const Pool *pool, int number)
     if (known_at(p, storage->offset) >= storage->birth)
         return false;
     const CiExpr *end = ci_expr_add(p->sym, storage->offset, storage->bytes),
-                 *room = ci_expr_add(p->sym, storage->offset, storage->room);
-    if (!ci_sym_known_le(p->sym, end, pool->bytes) && !ci_sym_known_le(p->sym, room, pool->bytes))
+                 *capacity = ci_expr_add(p->sym, storage->offset, storage->capacity);
+    if (!ci_sym_known_le(p->sym, end, pool->bytes) && !ci_sym_known_le(p->sym, capacity, pool->bytes))
         return false;
     for (int k = 0; k < p->nmembers; k++) {
         const Storage *other = &p->storages[p->members[k]];
@@ -276,7 +276,7 @@ fits(const Pools *p, const Storage *storage, const Pool *pool, int number)
 
 /* Finds an offset in the pool: at its begin, or after one of the other buffers. */
 static bool
-find_place(const Pools *p, Storage *storage, const Pool *pool, int number)
+find_location(const Pools *p, Storage *storage, const Pool *pool, int number)
 {
     storage->offset = ci_expr_const(p->sym, 0);
     if (fits(p, storage, pool, number))
@@ -285,7 +285,7 @@ find_place(const Pools *p, Storage *storage, const Pool *pool, int number)
         const Storage *other = &p->storages[p->members[k]];
         if (other->pool != number)
             continue;
-        storage->offset = ci_expr_add(p->sym, other->offset, other->room);
+        storage->offset = ci_expr_add(p->sym, other->offset, other->capacity);
         if (fits(p, storage, pool, number))
             return true;
     }
@@ -298,13 +298,13 @@ static bool
 add_part(Pools *p, int member, Pool *pool, int number, bool as_owner)
 {
     Storage *storage = &p->storages[member];
-    bool has_gap = !p->is_known && pool->room != pool->bytes;
-    if (as_owner ? has_gap : !find_place(p, storage, pool, number))
+    bool has_gap = !p->is_known && pool->capacity != pool->bytes;
+    if (as_owner ? has_gap : !find_location(p, storage, pool, number))
         return false;
     if (as_owner) {
-        storage->offset = pool->room;
-        pool->bytes = ci_expr_add(p->sym, pool->room, storage->bytes);
-        pool->room = ci_expr_add(p->sym, pool->room, storage->room);
+        storage->offset = pool->capacity;
+        pool->bytes = ci_expr_add(p->sym, pool->capacity, storage->bytes);
+        pool->capacity = ci_expr_add(p->sym, pool->capacity, storage->capacity);
     }
     pool->birth = pool->nparts && pool->birth < storage->birth ? pool->birth : storage->birth;
     pool->death = pool->death > storage->death ? pool->death : storage->death;
@@ -369,7 +369,7 @@ static Pool
 new_pool(const Pools *p, int line, CiSide side)
 {
     const CiExpr *nothing = ci_expr_const(p->sym, 0);
-    return (Pool){.side = side, .fullest = line, .death = -1, .bytes = nothing, .room = nothing};
+    return (Pool){.side = side, .fullest = line, .death = -1, .bytes = nothing, .capacity = nothing};
 }
 
 /* Members are in order of size: the fullest line's side by side, then who fits where they are. one_by_one:
@@ -413,7 +413,7 @@ make_pool(Pools *p, int line, CiSide side)
     }
     if (pool.nparts > 1) {
         CiLife life = {.block = 0, .first = pool.birth, .last = pool.death};
-        count_life(p, life, p->is_of_turns, number_of(pool.bytes));
+        count_life(p, life, p->is_of_iterations, number_of(pool.bytes));
         CI_PUSH(p->ctx, p->pools, p->npools, p->cappools, pool);
     } else {
         empty_pool(p);
@@ -447,15 +447,15 @@ static void
 pool_group(Pools *p, int block, CiSide side)
 {
     const CiWrapper *w = p->w;
-    int open = w->lives->blocks[block].open, line;
+    int open = w->ranges->blocks[block].open, line;
     if (open >= 0 && w->lines[open].kind == CI_LINE_while)
         return;
     p->nmembers = 0;
     p->block = block;
-    p->is_of_turns = ci_lives_is_of_turns(w->lives, block);
+    p->is_of_iterations = ci_live_is_of_iterations(w->ranges, block);
     for (int k = 0; k < p->nstorages; k++) {
         const Storage *s = &p->storages[k];
-        if (!s->is_left && w->lives->block_of[s->birth] == block &&
+        if (!s->is_left && w->ranges->block_of[s->birth] == block &&
             ci_wrapper_side(w, s->first) == side)
             add_member(p, k);
     }
@@ -486,7 +486,7 @@ life_of_pool(const Pools *p, int number)
     for (int k = 0; k < p->nstorages; k++)
         for (int b = p->storages[k].first->id; b >= 0 && p->storages[k].pool == number;
              b = p->next[b]) {
-            CiLife own = p->w->lives->of[b];
+            CiLife own = p->w->ranges->of[b];
             life.first = life.block < 0 || own.first < life.first ? own.first : life.first;
             life.last = own.last > life.last ? own.last : life.last;
             life.block = own.block;
@@ -499,7 +499,7 @@ add_buffers(Pools *p)
 {
     CiWrapper *w = p->w;
     for (int k = 0; k < p->npools; k++) {
-        ci_lives_add_buffer(w->lives, life_of_pool(p, k));
+        ci_live_add_buffer(w->ranges, life_of_pool(p, k));
         p->pools[k].buffer = ci_wrapper_add_pool(w, p->pools[k].bytes, p->pools[k].side);
     }
     for (int k = 0; k < p->nstorages; k++)
@@ -543,7 +543,7 @@ write_lines(Pools *p)
             CI_PUSH(p->ctx, lines, nlines, caplines,
                     memory_line(CI_LINE_free, &p->pools[-at[i] - 1]));
     }
-    ci_lives_move(w->lives, moved, nlines);
+    ci_live_move(w->ranges, moved, nlines);
     w->lines = lines;
     w->nlines = nlines;
     w->caplines = caplines;
@@ -559,7 +559,7 @@ ci_wrapper_pool(CiWrapper *wrapper)
     find_storages(&p);
     find_watermark(&p);
     p.members = CI_NEW_ARRAY(p.ctx, int, MAX_STORAGES);
-    for (int block = 0; block < wrapper->lives->nblocks; block++)
+    for (int block = 0; block < wrapper->ranges->nblocks; block++)
         for (CiSide side = 0; side < wrapper->nsides; side++)
             pool_group(&p, block, side);
     add_buffers(&p);

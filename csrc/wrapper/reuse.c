@@ -28,7 +28,7 @@ find_watermark(Reuse *r)
     r->watermark = ci_watermark_new(r->ctx, w->nlines);
     for (int b = 0; b < w->nbuffers; b++) {
         const CiExpr *bytes = ci_buffer_bytes(w->kernels->loops->sym, w->buffers[b]);
-        CiLife life = w->lives->of[b];
+        CiLife life = w->ranges->of[b];
         if (life.block < 0)
             continue;
         if (!ci_expr_is_const(bytes, NULL))
@@ -36,7 +36,7 @@ find_watermark(Reuse *r)
         ci_watermark_add(&r->watermark, life.first, life.last, bytes->value);
     }
     for (int i = 0; i < w->nlines; i++) {
-        int64_t own = w->lives->block_of[i] ? 0 : ci_watermark_peak(&r->watermark, i, i);
+        int64_t own = w->ranges->block_of[i] ? 0 : ci_watermark_peak(&r->watermark, i, i);
         r->peak = own > r->peak ? own : r->peak;
     }
     return true;
@@ -57,7 +57,7 @@ fits(const Reuse *r, int free, int alloc)
     const CiWrapper *w = r->wrapper;
     const CiLine *from = &w->lines[free], *to = &w->lines[alloc];
     return from->kind == CI_LINE_free && !r->is_taken[free] &&
-           w->lives->block_of[free] == w->lives->block_of[alloc] &&
+           w->ranges->block_of[free] == w->ranges->block_of[alloc] &&
            from->bytes == to->bytes && from->at == to->at &&
            from->buffer->dtype == to->buffer->dtype &&
            w->pinned[from->buffer->id] == w->pinned[to->buffer->id];
@@ -73,7 +73,7 @@ find_giver(const Reuse *r, int alloc, bool is_known)
         if (fits(r, at, alloc))
             return at;
     int nearest = alloc - (int)ci_choice(w->kernels->machine, CI_CHOICE_reuse_distance);
-    for (; is_known && !w->lives->block_of[alloc] && at >= 0 && at >= nearest; at--)
+    for (; is_known && !w->ranges->block_of[alloc] && at >= 0 && at >= nearest; at--)
         if (fits(r, at, alloc) &&
             w->lines[alloc].bytes->value + ci_watermark_peak(&r->watermark, at, alloc - 1) <= r->peak)
             return at;
@@ -102,7 +102,7 @@ find_pairs(Reuse *r, bool is_known)
         if (is_known)
             ci_watermark_add(&r->watermark, giver, i - 1, w->lines[i].bytes->value);
         if (has_uses_between(w, giver, i))
-            w->lives->of[freed->id].last = i - 1;
+            w->ranges->of[freed->id].last = i - 1;
     }
 }
 
@@ -118,7 +118,7 @@ rewrite_lines(Reuse *r)
         moved[i] = count;
         count += !r->is_taken[i];
     }
-    ci_lives_move(w->lives, moved, count);
+    ci_live_move(w->ranges, moved, count);
     for (int i = 0; i < w->nlines; i++) {
         if (r->freed[i]) {
             w->lines[i].kind = CI_LINE_reuse;

@@ -129,7 +129,7 @@ check_part(Verify *verify, const CiLine *line)
     const CiWrapper *w = verify->wrapper;
     CiSym *sym = w->kernels->loops->sym;
     const CiExpr *start = line->value, *end = ci_expr_add(sym, start, line->bytes);
-    const CiExpr *room = ci_expr_add(sym, start, ci_pool_capacity(sym, line->bytes));
+    const CiExpr *capacity = ci_expr_add(sym, start, ci_pool_capacity(sym, line->bytes));
     const CiExpr *all = ci_buffer_bytes(sym, line->other);
     if (line->other->id < w->first_pool)
         refuse(verify, "is no pool", line->other->name);
@@ -138,7 +138,7 @@ check_part(Verify *verify, const CiLine *line)
         refuse(verify, "is part of another pool", line->buffer->name);
     if (!ci_sym_known_multiple_of(sym, start, ci_pool_capacity(sym, ci_expr_const(sym, 1))))
         refuse(verify, "begins within a line of the cache", line->buffer->name);
-    if (!ci_sym_known_le(sym, end, all) && !ci_sym_known_le(sym, room, all))
+    if (!ci_sym_known_le(sym, end, all) && !ci_sym_known_le(sym, capacity, all))
         refuse(verify, "ends after its pool", line->buffer->name);
     for (int i = 0; i < w->nbuffers; i++) {
         if (w->pool_of[i] != line->other || verify->states[i] != STATE_live)
@@ -146,7 +146,7 @@ check_part(Verify *verify, const CiLine *line)
         const CiExpr *from = verify->offset[i];
         const CiExpr *to = ci_expr_add(
             sym, from, ci_pool_capacity(sym, ci_buffer_bytes(sym, w->buffers[i])));
-        if (!ci_sym_known_le(sym, to, start) && !ci_sym_known_le(sym, room, from))
+        if (!ci_sym_known_le(sym, to, start) && !ci_sym_known_le(sym, capacity, from))
             refuse(verify, ci_format(verify->ctx, "overlaps %s", w->buffers[i]->name),
                    line->buffer->name);
     }
@@ -222,16 +222,16 @@ check_launch(Verify *verify, const CiKernel *kernel)
 /* Each iteration of a parallel loop may store only to its own part of memory from outside the
  * loop. */
 static void
-check_own_part(const Verify *verify, const CiBuffer *buffer, bool is_of_turn)
+check_own_part(const Verify *verify, const CiBuffer *buffer, bool is_of_one_iteration)
 {
     const CiWrapper *w = verify->wrapper;
     for (int open = verify->open; open >= 0; open = verify->outer[open])
-        if (w->lines[open].is_parallel && verify->block[buffer->id] < open && !is_of_turn)
+        if (w->lines[open].is_parallel && verify->block[buffer->id] < open && !is_of_one_iteration)
             refuse(verify, "is stored to by every turn of a parallel loop", buffer->name);
 }
 
 static bool
-depends_on_turn(const Verify *verify, const CiExpr *e)
+depends_on_iteration(const Verify *verify, const CiExpr *e)
 {
     bool depends = false;
     for (int open = verify->open; open >= 0; open = verify->outer[open]) {
@@ -242,19 +242,19 @@ depends_on_turn(const Verify *verify, const CiExpr *e)
 }
 
 static void
-check_turns(const Verify *verify, const CiLine *line)
+check_iterations(const Verify *verify, const CiLine *line)
 {
     const CiKernel *kernel = line->kernel;
     const CiExternItem *ext = line->ext;
-    bool takes_turn = false;
+    bool takes_iteration = false;
     for (int k = 0; kernel && k < kernel->nsize_args; k++)
-        takes_turn |= depends_on_turn(verify, kernel->size_args[k]);
+        takes_iteration |= depends_on_iteration(verify, kernel->size_args[k]);
     for (int k = 0; kernel && k < kernel->nbuffers; k++)
         if (kernel->is_stored[k] && kernel->buffers[k]->kind != CI_BUFFER_scalar)
-            check_own_part(verify, kernel->buffers[k], takes_turn);
+            check_own_part(verify, kernel->buffers[k], takes_iteration);
     if (ext)
         check_own_part(verify, ext->result,
-                       depends_on_turn(verify, ext->offsets[ext->noperands]));
+                       depends_on_iteration(verify, ext->offsets[ext->noperands]));
 }
 
 static void
@@ -385,7 +385,7 @@ check_kind(Verify *verify, const CiLine *line)
         verify->is_on_its_way[line->buffer->id] = false;
         break;
     case CI_LINE_join:
-        if (!line->ext || !ci_wrapper_runs_beside(verify->wrapper, verify->line))
+        if (!line->ext || !ci_wrapper_runs_alongside(verify->wrapper, verify->line))
             refuse(verify, "is waited for, but no collective of its block stores it by itself", line->buffer->name);
         break;
     case CI_LINE_define:
@@ -426,7 +426,7 @@ check_line(Verify *verify, const CiLine *line)
         check_launch(verify, line->kernel);
     if (line->ext)
         check_extern(verify, line->ext);
-    check_turns(verify, line);
+    check_iterations(verify, line);
     if (line->symbol)
         ci_map_put(verify->defined, CI_KEY(line->symbol), (void *)line->symbol);
     if (row->other == CI_USE_last)

@@ -64,7 +64,7 @@ typedef enum CiLineUse {
 typedef enum CiLineBlock {
     CI_BLOCK_inside,
     CI_BLOCK_opens,
-    CI_BLOCK_turns,
+    CI_BLOCK_reopens,
     CI_BLOCK_closes,
     CI_BLOCK_last
 } CiLineBlock;
@@ -80,7 +80,7 @@ typedef struct CiLineRow {
 } CiLineRow;
 
 /* The fields that patterns name: FIELD(name, type, its first member in CiLine). range: a symbol and
- * its limit; turns: a loop's variable and extent; call: the kernel that is a library call. */
+ * its limit; iterations: a loop's variable and extent; call: the kernel that is a library call. */
 #define CI_LINE_FIELDS(FIELD)                                                                      \
     FIELD(buffer, buffer, buffer)                                                                  \
     FIELD(other, buffer, other)                                                                    \
@@ -93,7 +93,7 @@ typedef struct CiLineRow {
     FIELD(kernel, kernel, kernel)                                                                  \
     FIELD(call, call, call)                                                                        \
     FIELD(range, range, symbol)                                                                    \
-    FIELD(turns, turns, symbol)                                                                    \
+    FIELD(iterations, iterations, symbol)                                                          \
     FIELD(parallel, parallel, is_parallel)                                                         \
     FIELD(text, text, text)
 
@@ -106,7 +106,7 @@ typedef enum CiLineFieldType {
     CI_FIELD_kernel,
     CI_FIELD_call,
     CI_FIELD_range,
-    CI_FIELD_turns,
+    CI_FIELD_iterations,
     CI_FIELD_parallel,
     CI_FIELD_text
 } CiLineFieldType;
@@ -132,7 +132,7 @@ typedef struct CiLine {
     const char *text;             /* comment, check */
     const CiBuffer **frees;       /* test: what the block holds there */
     int nfrees;
-    bool is_parallel; /* for: its turns may run at the same time */
+    bool is_parallel; /* for: its iterations may run at the same time */
     int match; /* for, while, if, else: the line that closes the block: its else or end */
     int open;  /* else, end: the line that opened the block they close; test: its while */
     CiLoc loc;
@@ -155,7 +155,7 @@ typedef struct CiWrapper {
     CiSide *pinned; /* per buffer: the device that reaches this host memory by itself; 0: none */
     CiLine *lines;
     int nlines, caplines;
-    CiLives *lives; /* of the program's own; steps are lines, of a result `last` is the return */
+    CiLiveRanges *ranges; /* of the program's own; steps are lines, of a result `last` is the return */
     const struct CiPartitions *partitions; /* NULL: without recordings */
     int nexterns; /* CI_LINE_extern lines' numbers are below it */
     int64_t peak_bytes; /* bytes at its worst, likely ones where sizes are not known */

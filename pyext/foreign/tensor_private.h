@@ -36,7 +36,7 @@ typedef struct CxTensorProgram {
     CxProgram *program;
     PyObject *functions; /* capsule of torch */
     const CxTorch *torch;
-    CxTorchPlace place;
+    CxTorchDevice place;
     int32_t dlpack; /* DLPack's number of its type of device */
     PyObject *eager; /* called with the arguments if the program cannot run with them */
     /* The part of the graph whose tensors are on the host, if the device is another: a program whose results are
@@ -49,7 +49,7 @@ typedef struct CxTensorProgram {
     int ngives, nnumbers;
     const CiExpr **numbers;
     int *owners; /* per result buffer: the returned value whose layout it gets, or -1 */
-    CxPlace *places;
+    CxSizeSource *places;
     int nplaces;
 } CxTensorProgram;
 

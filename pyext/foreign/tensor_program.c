@@ -198,7 +198,7 @@ fill(CxTensorProgram *t, PyObject *inputs, PyObject *gives)
         PyErr_NoMemory();
         return -1;
     }
-    t->nplaces = cx_places_find(t->program->graph, &t->places);
+    t->nplaces = cx_size_sources_find(t->program->graph, &t->places);
     return t->nplaces < 0 || read_inputs(t, inputs) < 0 || read_gives(t, gives) < 0 ? -1 : check_dtypes(t);
 }
 
@@ -279,7 +279,7 @@ tensor_program_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     CxTensorProgram *t = (CxTensorProgram *)type->tp_alloc(type, 0);
     if (t == NULL)
         return NULL;
-    t->place = cx_torch_place(torch, &((CxProgram *)program)->queue);
+    t->place = cx_torch_device(torch, &((CxProgram *)program)->queue);
     t->dlpack = t->place.type == 0 ? 1 : ((CxProgram *)program)->queue.backend->device->dlpack;
     t->vectorcall = cx_tensor_program_call;
     t->program = (CxProgram *)Py_NewRef(program);

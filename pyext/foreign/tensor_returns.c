@@ -81,7 +81,7 @@ copy_of(const CxTensorCall *call, const CiReturn *r)
 
     data = data != NULL ? data + r->offset * ci_dtype_size(r->dtype) : nowhere;
     bool is_number = r->result_buffer < 0 && call->run.program->graph->inputs[r->input]->kind == CI_KIND_python;
-    CxTorchPlace place = is_number ? (CxTorchPlace){0, 0} : call->program->place;
+    CxTorchDevice place = is_number ? (CxTorchDevice){0, 0} : call->program->place;
     CxHandle view = cx_torch_from_memory(torch, place, data, r->dtype, r->rank, r->sizes, r->strides);
     if (view == NULL || torch->clone(view, &copy) != 0)
         copy = NULL;
@@ -111,7 +111,7 @@ base_of(CxTensorCall *call, int position, int64_t *storage, CiReturn *r)
 
 /* True if the base is already the tensor that a give asks for. */
 static bool
-is_as_asked(const CxTensorCall *call, const CxGive *give, const CiReturn *r)
+is_as_requested(const CxTensorCall *call, const CxGive *give, const CiReturn *r)
 {
     const int64_t *wanted = call->numbers + give->at;
     size_t row = sizeof *wanted * (size_t)give->rank;
@@ -168,7 +168,7 @@ make_tensor(CxTensorCall *call, int number)
 
     if (base == NULL)
         return -1;
-    if (!call->is_taken[give->index] && (give->kind != CX_GIVE_part || is_as_asked(call, give, &r))) {
+    if (!call->is_taken[give->index] && (give->kind != CX_GIVE_part || is_as_requested(call, give, &r))) {
         call->is_taken[give->index] = true;
         call->made[number] = base;
         return 0;

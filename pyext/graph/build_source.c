@@ -118,7 +118,7 @@ body_input(CiContext *ctx, void *arg)
 }
 
 static int
-make_room(CxTracer *tracer)
+make_space(CxTracer *tracer)
 {
     if (tracer->ninputs < tracer->capinputs)
         return 0;
@@ -139,7 +139,7 @@ cx_build_input(CxStorage *s)
     CxTracer *tracer = s->tracer;
     Build b = {.storage = s};
 
-    if (make_room(tracer) < 0 || cx_graph_open(tracer) < 0)
+    if (make_space(tracer) < 0 || cx_graph_open(tracer) < 0)
         return -1;
     CiNode *node = run(tracer, body_input, &b);
     if (node == NULL || cx_storage_set_input(s, node) < 0)

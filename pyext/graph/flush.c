@@ -93,7 +93,7 @@ body_outputs(CiContext *ctx, void *arg)
         if (t->inputs[k]->is_written)
             ci_graph_write(g, t->inputs[k]->input, t->inputs[k]->node);
     f->form = ci_text_new(ctx);
-    ci_graph_print_form(&f->form, g);
+    ci_graph_print_canonical(&f->form, g);
 }
 
 static void

@@ -205,7 +205,7 @@ cx_tracer_end(CxTracer *t)
         t->state->compiling--;
     t->is_finished = true;
     Py_CLEAR(t->on_break); /* it must not be raised for values that outlive the capture */
-    Py_CLEAR(t->on_force);
+    Py_CLEAR(t->on_concretize);
     PyDict_Clear(t->by_id);
 }
 

@@ -87,9 +87,9 @@ leave_out_passes(CxTracer *t, const CiBackend *backend)
         t->fullgraph)
         return NULL;
     PyObject *error = cx_take_exception();
-    int told = cx_warn("%U runs without registered passes: %S", t->name, error);
+    int warned = cx_warn("%U runs without registered passes: %S", t->name, error);
     Py_XDECREF(error);
-    return told < 0 ? NULL : compile_by(t, backend, &t->options, NULL);
+    return warned < 0 ? NULL : compile_by(t, backend, &t->options, NULL);
 }
 
 static bool
@@ -129,13 +129,13 @@ interpret_instead(CxTracer *t, const CiBackend *backend)
                          : is_folders
                              ? "free some space, or set CINDUCTOR_CACHE_DIR to a folder of your own"
                              : "an internal error of cinductor: please report it";
-    int told = state->told_of_compiler
+    int warned = state->warned_of_compiler
                    ? 0
                    : cx_warn("%U is run by the interpreter backend: %S (%s)", t->name, error, advice);
-    state->told_of_compiler = true;
+    state->warned_of_compiler = true;
     Py_XDECREF(error);
     options.fusion = false;
-    return told < 0 ? NULL : compile_by(t, plain, &options, t->state->passes);
+    return warned < 0 ? NULL : compile_by(t, plain, &options, t->state->passes);
 }
 
 PyObject *
@@ -143,7 +143,7 @@ cx_has_warned_of_compiler(PyObject *module, PyObject *unused)
 {
     const CxState *state = PyModule_GetState(module);
     (void)unused;
-    return PyBool_FromLong(state->told_of_compiler);
+    return PyBool_FromLong(state->warned_of_compiler);
 }
 
 static CxProgram *
@@ -200,7 +200,7 @@ stays_unbuilt(const CxTracer *t, CxProgram *program, double plain, double price)
 /* Capture decides whether a whole graph is built now, and whether an inexact program may run: it raises otherwise,
  * and has the unbuilt program. *made: the program if it has been made meanwhile, else NULL. */
 static int
-ask_for_build(CxTracer *t, PyObject *key, double plain, double price, CxProgram **made)
+request_build(CxTracer *t, PyObject *key, double plain, double price, CxProgram **made)
 {
     PyObject *asked = t->on_build, *done = NULL;
 
@@ -238,7 +238,7 @@ cx_segment_find(CxTracer *t, const char *form, double plain)
     bool is_known = program != NULL && (program->rent == 0 || program->on_paid != NULL || stays_unbuilt(t, program, plain, price));
     bool builds = !is_known && !failed;
     CxProgram *made = NULL;
-    if ((builds || !cx_block_is_exact(t->state, t->graph->body)) && ask_for_build(t, key, plain, price, &made) < 0)
+    if ((builds || !cx_block_is_exact(t->state, t->graph->body)) && request_build(t, key, plain, price, &made) < 0)
         Py_CLEAR(program);
     else if (made != NULL)
         Py_XSETREF(program, made);

@@ -103,7 +103,7 @@ cx_size_is_known(const CxTracer *t, const CiExpr *e)
     return !t->is_infeasible && ci_shape_env_has_hint(t->env, e);
 }
 
-/* Raises the exception left in `on_force` if e contains a size by which nothing may be decided. */
+/* Raises the exception left in `on_concretize` if e contains a size by which nothing may be decided. */
 int
 cx_size_refuse(CxTracer *t, const CiExpr *e, const char *what)
 {
@@ -117,7 +117,7 @@ cx_size_refuse(CxTracer *t, const CiExpr *e, const char *what)
         PyObject *args = Py_BuildValue("(sNis)", source->symbol->name, cx_path(loc.file),
                                        loc.line, what);
         if (args != NULL)
-            PyErr_SetObject(t->on_force ? t->on_force : cx_exception(t->state, "Unsupported"),
+            PyErr_SetObject(t->on_concretize ? t->on_concretize : cx_exception(t->state, "Unsupported"),
                             args);
         Py_XDECREF(args);
         return -1;

@@ -135,7 +135,7 @@ int cx_storage_set_input(CxStorage *storage, CiNode *node);
 int cx_storage_set_node(CxStorage *storage, CiNode *node); /* the same value, in this graph */
 int cx_storage_set_version(CxStorage *storage, CiNode *node);
 /* Restores the storages up to the newest to their state when the journal had `since` records. */
-int cx_versions_go_back(CxTracer *tracer, int since, unsigned newest);
+int cx_versions_restore(CxTracer *tracer, int since, unsigned newest);
 /* Storages whose version has changed since then, and newer ones that were written to after they
  * entered the graph, oldest first. The caller frees the list. */
 CxStorage **cx_versions_changed(CxTracer *tracer, int since, unsigned newest, int *count);

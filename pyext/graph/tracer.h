@@ -93,7 +93,7 @@ struct CxTracer {
     PyObject *on_run; /* called after a run of a piece that may be run again, with the tracer, the program, its seconds and a function that does; or NULL */
     unsigned steps;
     PyObject *user_backend; /* of `register_backend`: (name, function of the graph's text); or NULL */
-    PyObject *on_force; /* raised if a size by which nothing may be decided is needed */
+    PyObject *on_concretize; /* raised if a size by which nothing may be decided is needed */
     PyObject *saved;     /* arrays written to by runs of this call, with their former contents */
     bool cannot_undo;    /* an array too large to be saved was written to */
     bool has_run;        /* a graph has run, or none was needed before */

@@ -111,7 +111,7 @@ go_back(const CxChange *was)
 }
 
 int
-cx_versions_go_back(CxTracer *t, int since, unsigned newest)
+cx_versions_restore(CxTracer *t, int since, unsigned newest)
 {
     int status = 0, end = t->nchanges;
 
@@ -149,8 +149,8 @@ by_serial(const void *a, const void *b)
 CxStorage **
 cx_versions_changed(CxTracer *t, int since, unsigned newest, int *count)
 {
-    size_t room = (size_t)(t->nchanges - since + t->ninputs) + 1;
-    CxStorage **found = PyMem_Malloc(sizeof *found * room);
+    size_t slots = (size_t)(t->nchanges - since + t->ninputs) + 1;
+    CxStorage **found = PyMem_Malloc(sizeof *found * slots);
     int n = 0;
 
     if (found == NULL) {

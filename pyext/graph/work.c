@@ -45,7 +45,7 @@ value_of(void *arg, const CiExpr *symbol)
     if (symbol->limit != NULL)
         return size_of(w, symbol->limit) / (symbol->symbol_kind == CI_SYMBOL_index ? 2 : 1);
     w->has_guessed |= symbol->high == CI_INFINITY;
-    return symbol->high == CI_INFINITY ? (int64_t)w->sizes.unknown_trips : symbol->high;
+    return symbol->high == CI_INFINITY ? (int64_t)w->sizes.unknown_iterations : symbol->high;
 }
 
 static int64_t
@@ -56,7 +56,7 @@ size_of(Work *w, const CiExpr *e)
                    : e->kind == CI_EXPR_const ? e->value
                                               : ci_expr_evaluate(w->ctx, e, value_of, w);
     if (size <= 0 && w->has_guessed) /* a difference of two guesses says nothing */
-        size = (int64_t)w->sizes.unknown_trips;
+        size = (int64_t)w->sizes.unknown_iterations;
     return size < 0 ? 0 : size;
 }
 
@@ -72,7 +72,7 @@ body_estimate(CiContext *ctx, void *arg)
     Work *w = arg;
     w->ctx = ctx;
     if (w->env != NULL)
-        w->sizes.unknown_trips = likely_size(w);
+        w->sizes.unknown_iterations = likely_size(w);
     w->seconds = ci_plain_seconds(w->graph, &w->sizes);
 }
 

@@ -66,7 +66,7 @@ lies_across(CxTraced *x)
 
 /* True if such products are faster than the library's; -1 with an exception. */
 static int
-are_quicker(CxTracer *t, CxTraced *const *operands, int rank, const CiExpr *const *sizes)
+are_faster(CxTracer *t, CxTraced *const *operands, int rank, const CiExpr *const *sizes)
 {
     int64_t values[CI_MAX_RANK + 1], count = 1;
     const CiExpr *steps = cx_sizes(operands[0])[cx_rank(operands[0]) - 1];
@@ -77,7 +77,7 @@ are_quicker(CxTracer *t, CxTraced *const *operands, int rank, const CiExpr *cons
     for (int k = 0; k < rank - 2; k++)
         count *= values[k];
     if (module != NULL)
-        answer = PyObject_CallMethod(module, "are_quicker", "sLLLLii",
+        answer = PyObject_CallMethod(module, "are_faster", "sLLLLii",
                                      ci_dtype_name(cx_dtype(operands[0])), (long long)count,
                                      (long long)values[rank - 2], (long long)values[rank],
                                      (long long)values[rank - 1], (int)lies_across(operands[0]),
@@ -128,7 +128,7 @@ takes_product(CxTracer *t, CxTraced *const *operands, CiDtype dtype, int rank,
         return 1;
     if (is_narrow)
         return is_small(t, operands, rank, sizes);
-    return !strcmp(t->backend->compiler->name, "c") && are_quicker(t, operands, rank, sizes);
+    return !strcmp(t->backend->compiler->name, "c") && are_faster(t, operands, rank, sizes);
 }
 
 static bool
@@ -189,10 +189,10 @@ build_matmul(CxTracer *t, CxTraced *const *operands, CiDtype dtype, int rank,
              const CiExpr *const *sizes)
 {
     CxState *state = t->state;
-    int is_ours = takes_product(t, operands, dtype, rank, sizes);
+    int is_internal = takes_product(t, operands, dtype, rank, sizes);
 
-    if (is_ours)
-        return is_ours < 0 ? NULL : build_product(t, operands, dtype, rank, sizes);
+    if (is_internal)
+        return is_internal < 0 ? NULL : build_product(t, operands, dtype, rank, sizes);
     const CiExtern *ext =
         cx_extern_find(state, "matmul", "", state->ufuncs[CI_OP_matmul], 0, false, NULL);
     return ext == NULL

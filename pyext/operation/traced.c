@@ -67,7 +67,7 @@ get_attribute(PyObject *self, PyObject *name)
         return cx_bound_method_new(t, name, NULL);
     }
     Py_DECREF(found);
-    real = cx_traced_force(t, PyUnicode_AsUTF8(name) ? PyUnicode_AsUTF8(name) : "an attribute");
+    real = cx_traced_concretize(t, PyUnicode_AsUTF8(name) ? PyUnicode_AsUTF8(name) : "an attribute");
     found = real != NULL ? PyObject_GetAttr(real, name) : NULL;
     Py_XDECREF(real);
     return found;
@@ -83,7 +83,7 @@ set_attribute(PyObject *self, PyObject *name, PyObject *value)
         return -1;
     if (PyUnicode_CompareWithASCIIString(name, "shape") == 0)
         return PyObject_GenericSetAttr(self, name, value);
-    real = cx_traced_force(t, "setting an attribute");
+    real = cx_traced_concretize(t, "setting an attribute");
     if (real == NULL)
         return -1;
     int result = PyObject_SetAttr(real, name, value);
@@ -142,7 +142,7 @@ traced_array(PyObject *self, PyObject *args, PyObject *kwargs)
         return NULL;
     if (dtype != Py_None && !PyArray_DescrConverter(dtype, &descr))
         return NULL;
-    PyObject *real = cx_traced_force((CxTraced *)self, "a conversion to a NumPy array");
+    PyObject *real = cx_traced_concretize((CxTraced *)self, "a conversion to a NumPy array");
     if (real != NULL) /* steals descr */
         result =
             PyArray_FromAny(real, descr, 0, 0, copy == Py_True ? NPY_ARRAY_ENSURECOPY : 0, NULL);
@@ -216,7 +216,7 @@ static PyObject *
 traced_complex(PyObject *self, PyObject *unused)
 {
     (void)unused;
-    PyObject *real = cx_traced_force((CxTraced *)self, "complex()");
+    PyObject *real = cx_traced_concretize((CxTraced *)self, "complex()");
     PyObject *result = real ? PyObject_CallOneArg((PyObject *)&PyComplex_Type, real) : NULL;
     Py_XDECREF(real);
     return result;
@@ -226,7 +226,7 @@ traced_complex(PyObject *self, PyObject *unused)
 static PyObject *
 traced_reduce_ex(PyObject *self, PyObject *protocol)
 {
-    PyObject *real = cx_traced_force((CxTraced *)self, "pickle");
+    PyObject *real = cx_traced_concretize((CxTraced *)self, "pickle");
     PyObject *result = real ? PyObject_CallMethod(real, "__reduce_ex__", "(O)", protocol) : NULL;
     Py_XDECREF(real);
     return result;
@@ -245,7 +245,7 @@ traced_copy(PyObject *self, PyObject *unused)
 static PyObject *
 traced_format(PyObject *self, PyObject *spec)
 {
-    PyObject *real = cx_traced_force((CxTraced *)self, "format()");
+    PyObject *real = cx_traced_concretize((CxTraced *)self, "format()");
     PyObject *result = real ? PyObject_Format(real, spec) : NULL;
     Py_XDECREF(real);
     return result;

@@ -252,25 +252,25 @@ enum { IS_C = NPY_ARRAY_C_CONTIGUOUS, IS_F = NPY_ARRAY_F_CONTIGUOUS };
 /* Guards the axes with no or one element, on which the flags depend. The effect of fewer
  * elements on flags that are not queried is not guarded. */
 static int
-guard_flags(CxTraced *x, int flags, int asked)
+guard_flags(CxTraced *x, int flags, int requested)
 {
     CxTracer *t = x->tracer;
     int rank = cx_rank(x);
     int64_t sizes[CI_MAX_RANK];
     bool is_c = flags & IS_C, is_f = flags & IS_F;
-    int is_dense = is_c && asked != 0 ? cx_has_dense_steps(x) : 0, status = is_dense;
+    int is_dense = is_c && requested != 0 ? cx_has_dense_steps(x) : 0, status = is_dense;
 
-    if (asked == 0 && is_c && (!is_f || rank < 2))
+    if (requested == 0 && is_c && (!is_f || rank < 2))
         return 0;
-    if (is_dense == 1 && (asked == IS_C || rank < 2))
+    if (is_dense == 1 && (requested == IS_C || rank < 2))
         return 0;
     cx_size_sample_layout(x, sizes, NULL);
     for (int k = 0; k < rank && status >= 0; k++)
         if (sizes[k] <= 1 && cx_sizes(x)[k]->kind != CI_EXPR_const)
             status = cx_size_decide(t, CI_REL_eq, cx_sizes(x)[k], sizes[k] ? t->one : t->zero);
-    if (status >= 0 && !is_c && (asked & IS_C))
+    if (status >= 0 && !is_c && (requested & IS_C))
         status = guard_padding(x, sizes, IS_C);
-    if (status >= 0 && !is_f && (asked & IS_F))
+    if (status >= 0 && !is_f && (requested & IS_F))
         status = guard_padding(x, sizes, IS_F);
     return status < 0 ? -1 : 0;
 }
@@ -304,7 +304,7 @@ GETTER(part)
             Py_XDECREF(numpys);
             return own;
         }
-        PyObject *value = cx_traced_force(t, closure ? ".imag" : ".real");
+        PyObject *value = cx_traced_concretize(t, closure ? ".imag" : ".real");
         PyObject *part = value ? PyObject_GetAttr(value, closure ? t->tracer->state->str_imag
                                                                  : t->tracer->state->str_real)
                                : NULL;
@@ -380,16 +380,16 @@ GETTER(is_dense)
 }
 
 static PyObject *
-flags_of(CxTraced *t, int asked)
+flags_of(CxTraced *t, int requested)
 {
     CxAccess access = cx_kind(t) == CI_KIND_scalar ? CX_READONLY : cx_access(t);
-    bool warns = asked != 0 && access == CX_WARNS_OF_WRITES; /* already if its flags are read */
+    bool warns = requested != 0 && access == CX_WARNS_OF_WRITES; /* already if its flags are read */
     PyObject *flags = NULL,
-             *shape = warns ? cx_traced_force(t, "flags of a result of broadcast_arrays")
+             *shape = warns ? cx_traced_concretize(t, "flags of a result of broadcast_arrays")
                             : layout_of(t, access == CX_READONLY ? access : CX_WRITABLE);
     if (shape != NULL && warns)
         flags = PyObject_GetAttrString(shape, "flags");
-    else if (shape != NULL && guard_flags(t, PyArray_FLAGS((PyArrayObject *)shape), asked) == 0)
+    else if (shape != NULL && guard_flags(t, PyArray_FLAGS((PyArrayObject *)shape), requested) == 0)
         flags = PyObject_GetAttrString(shape, "flags");
     Py_XDECREF(shape);
     return flags;

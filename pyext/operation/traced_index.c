@@ -373,7 +373,7 @@ cx_length(PyObject *self)
         PyErr_SetString(PyExc_TypeError, "len() of unsized object");
         return -1;
     }
-    return cx_size_force(x->tracer, cx_sizes(x)[0], "len()");
+    return cx_size_concretize(x->tracer, cx_sizes(x)[0], "len()");
 }
 
 PyObject *
@@ -403,12 +403,12 @@ cx_iterate(PyObject *self)
     const CiExpr *size = cx_sizes(x)[0];
     int64_t rows = size->kind == CI_EXPR_const
                        ? size->value
-                       : cx_size_force(x->tracer, size, "iteration over an array");
+                       : cx_size_concretize(x->tracer, size, "iteration over an array");
     if (rows < 0)
         return NULL;
     if (rows <= MAX_UNROLLED)
         return PySeqIter_New(self);
-    PyObject *real = cx_traced_force(x, "iteration");
+    PyObject *real = cx_traced_concretize(x, "iteration");
     PyObject *result = real ? PyObject_GetIter(real) : NULL;
     Py_XDECREF(real);
     return result;

@@ -52,7 +52,7 @@ call_real(CxMethod *m, PyObject *args, PyObject *kwargs)
     PyObject *real = NULL, *method = NULL, *real_args = NULL, *real_kwargs = NULL, *result = NULL;
 
     if (cx_kind(m->self) == CI_KIND_python)
-        real = cx_traced_force(m->self, "a method of a Python number");
+        real = cx_traced_concretize(m->self, "a method of a Python number");
     else if (cx_tracer_break(tracer, "the method '%U' is not captured", m->name) == 0 &&
              cx_storage_keep(m->self->storage) == 0)
         real = cx_traced_materialise(m->self);

@@ -88,7 +88,7 @@ static PyObject *
 repeat(PyObject *a, PyObject *b, binaryfunc python)
 {
     bool is_first = cx_is_traced(a);
-    PyObject *number = cx_traced_force((CxTraced *)(is_first ? a : b), "a sequence"),
+    PyObject *number = cx_traced_concretize((CxTraced *)(is_first ? a : b), "a sequence"),
              *result = NULL;
     if (number != NULL)
         result = is_first ? python(number, b) : python(a, number);
@@ -464,7 +464,7 @@ cx_richcompare(PyObject *a, PyObject *b, int op)
         return or_break(cx_ufunc_operator(((CxTraced *)a)->tracer, ufunc, 2, args), a, b,
                         rows[op].python, false);
     PyObject *real =
-        cx_traced_force((CxTraced *)a, "a comparison with an object that is no number");
+        cx_traced_concretize((CxTraced *)a, "a comparison with an object that is no number");
     PyObject *result = real ? PyObject_RichCompare(real, b, op) : NULL;
     Py_XDECREF(real);
     return result;
@@ -476,7 +476,7 @@ static PyObject *
 convert(PyObject *self, const char *what, PyObject *(*conversion)(PyObject *))
 {
     CX_ENTRY();
-    PyObject *real = cx_traced_force((CxTraced *)self, what);
+    PyObject *real = cx_traced_concretize((CxTraced *)self, what);
     PyObject *result = real ? conversion(real) : NULL;
     Py_XDECREF(real);
     return result;
@@ -539,7 +539,7 @@ cx_bool(PyObject *self)
     if (is_one == 0) /* ambiguous for any data */
         real = cx_size_dummy(t);
     else
-        real = cx_traced_force(t, "a condition");
+        real = cx_traced_concretize(t, "a condition");
     int result = real ? PyObject_IsTrue(real) : -1;
     Py_XDECREF(real);
     return result;
@@ -553,7 +553,7 @@ cx_hash(PyObject *self)
         PyErr_SetString(PyExc_TypeError, "unhashable type: 'numpy.ndarray'");
         return -1;
     }
-    PyObject *real = cx_traced_force(t, "hash()");
+    PyObject *real = cx_traced_concretize(t, "hash()");
     Py_hash_t result = real ? PyObject_Hash(real) : -1;
     Py_XDECREF(real);
     return result;
@@ -562,7 +562,7 @@ cx_hash(PyObject *self)
 int
 cx_contains(PyObject *self, PyObject *item)
 {
-    PyObject *real = cx_traced_force((CxTraced *)self, "'in'"),
+    PyObject *real = cx_traced_concretize((CxTraced *)self, "'in'"),
              *value = real ? cx_materialise_tree(item) : NULL;
     int result = value ? PySequence_Contains(real, value) : -1;
     Py_XDECREF(value);
@@ -573,7 +573,7 @@ cx_contains(PyObject *self, PyObject *item)
 int
 cx_getbuffer(PyObject *self, Py_buffer *view, int flags)
 {
-    PyObject *real = cx_traced_force((CxTraced *)self, "the buffer protocol");
+    PyObject *real = cx_traced_concretize((CxTraced *)self, "the buffer protocol");
     int result = real ? PyObject_GetBuffer(real, view, flags) : -1;
     Py_XDECREF(real);
     return result;

@@ -361,8 +361,8 @@ decide_comparison(CiOp *op, const CxArgs *args, int beyond, CxOperand *operands)
         return false;
     long long value = PyLong_AsLongLongAndOverflow(number, &overflow);
     bool is_right_greater = (overflow != 0 ? overflow > 0 : value > 0) == (beyond == 1);
-    bool asks_less = *op == CI_OP_less || *op == CI_OP_less_equal;
-    bool holds = *op == CI_OP_not_equal || (*op != CI_OP_equal && asks_less == is_right_greater);
+    bool tests_less = *op == CI_OP_less || *op == CI_OP_less_equal;
+    bool holds = *op == CI_OP_not_equal || (*op != CI_OP_equal && tests_less == is_right_greater);
     *op = holds ? CI_OP_equal : CI_OP_not_equal;
     for (int k = 0; k < 2; k++)
         operands[k] =

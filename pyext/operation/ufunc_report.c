@@ -35,7 +35,7 @@ static PyObject *
 source_of(const CiUfuncVector *vector, const CiVmathRow *row)
 {
     int variant;
-    int64_t points = row != NULL ? ci_ufunc_verdict_read(vector, &variant) : 0;
+    int64_t points = row != NULL ? ci_ufunc_decision_read(vector, &variant) : 0;
     if (row == NULL)
         return PyUnicode_FromString("");
     if (points < CX_PROOF_POINTS)
@@ -118,7 +118,7 @@ cx_note_proof(PyObject *module, PyObject *args)
     const CiUfuncVector *vector = find_vector(PyModule_GetState(module), name, type, &row);
     if (vector == NULL)
         return NULL;
-    if (!is_equal || points > ci_ufunc_verdict_read(vector, &variant))
-        ci_ufunc_verdict_write(vector, is_equal ? (int)(row - vector->rows) : -1, points);
+    if (!is_equal || points > ci_ufunc_decision_read(vector, &variant))
+        ci_ufunc_decision_write(vector, is_equal ? (int)(row - vector->rows) : -1, points);
     Py_RETURN_NONE;
 }

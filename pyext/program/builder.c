@@ -171,9 +171,9 @@ body_print(CiContext *ctx, void *arg)
         ci_graph_print(&print->text, print->graph);
         return;
     }
-    CiForm form = ci_form_printer(ctx, print->graph->sym, &print->text);
-    CiFormType type = {.kind = node->kind, .dtype = node->dtype, .rank = node->rank, .sizes = node->sizes, .order = node->order};
-    ci_form_type(&form, &type);
+    CiTextIo form = ci_io_printer(ctx, print->graph->sym, &print->text);
+    CiTextType type = {.kind = node->kind, .dtype = node->dtype, .rank = node->rank, .sizes = node->sizes, .order = node->order};
+    ci_io_type(&form, &type);
 }
 
 static PyObject *

@@ -123,11 +123,11 @@ static void
 take_type(CxBuilderCall *call, CiNode *like)
 {
     CxBuilder *b = call->builder;
-    CiFormType type = {.kind = CI_KIND_array};
+    CiTextType type = {.kind = CI_KIND_array};
     if (call->type == NULL)
         return;
-    CiForm form = ci_form_reader(b->ctx, b->graph->sym, call->type);
-    ci_form_type(&form, &type);
+    CiTextIo form = ci_io_reader(b->ctx, b->graph->sym, call->type);
+    ci_io_type(&form, &type);
     like->dtype = type.dtype;
     like->kind = type.kind;
     like->rank = type.rank;
@@ -241,8 +241,8 @@ cx_builder_define(CiContext *ctx, void *arg)
     CxBuilder *b = call->builder;
     CiNode *value = value_at(b, call->value);
     const CiExpr *limit = NULL;
-    CiForm form = ci_form_reader(ctx, b->graph->sym, call->type);
-    const CiExpr *symbol = ci_form_bounded(&form, NULL, &limit);
+    CiTextIo form = ci_io_reader(ctx, b->graph->sym, call->type);
+    const CiExpr *symbol = ci_io_bounded(&form, NULL, &limit);
     keep_value(call, ci_graph_define(b->graph, value, symbol, symbol->low, symbol->limit, loc_from(call)));
 }
 
@@ -318,7 +318,7 @@ cx_builder_region(CiContext *ctx, void *arg)
     CxBuilder *b = call->builder;
     CiGraph *g = b->graph;
     CiBlock *blocks[2] = {NULL, NULL};
-    const CiExpr *trip = NULL, *induction = NULL;
+    const CiExpr *trip_count = NULL, *induction = NULL;
     CiOp op = ci_op_find(call->op);
     int nargs, nblocks = (int)length_of(ctx, call->blocks), wanted = op == CI_OP_for ? 1 : 2;
 
@@ -327,11 +327,11 @@ cx_builder_region(CiContext *ctx, void *arg)
     for (int k = 0; k < nblocks; k++)
         blocks[k] = block_at(b, int_from(ctx, PySequence_Fast_GET_ITEM(call->blocks, k)));
     if (op == CI_OP_for) {
-        trip = cx_expr_from(b->graph, call->value);
-        induction = ci_expr_index(g->sym, ci_intern(ctx, call->name), trip);
+        trip_count = cx_expr_from(b->graph, call->value);
+        induction = ci_expr_index(g->sym, ci_intern(ctx, call->name), trip_count);
     }
     CiNode **args = values_from(b, call->args, &nargs);
-    ci_graph_region(g, op, nargs, args, trip, induction, nblocks, blocks, loc_from(call));
+    ci_graph_region(g, op, nargs, args, trip_count, induction, nblocks, blocks, loc_from(call));
     int count = blocks[nblocks - 1]->nresults, first = b->nvalues;
     for (int k = 0; k < count; k++)
         keep_value(call, g->at->nodes[g->at->nnodes - count + k]);

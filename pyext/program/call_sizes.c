@@ -3,13 +3,13 @@
 #include "program/call_sizes.h"
 
 static int
-add_place(CxPlace *places, int count, const CiExpr *symbol, int input, int axis)
+add_size_source(CxSizeSource *places, int count, const CiExpr *symbol, int input, int axis)
 {
     /* One axis is enough for a size; every int is checked. */
     for (int k = 0; k < count && axis >= 0; k++)
         if (places[k].symbol == symbol)
             return count;
-    places[count] = (CxPlace){symbol, input, axis};
+    places[count] = (CxSizeSource){symbol, input, axis};
     return count + 1;
 }
 
@@ -24,7 +24,7 @@ scalar_of(const CiGraph *graph, int input)
 }
 
 int
-cx_places_find(const CiGraph *graph, CxPlace **places)
+cx_size_sources_find(const CiGraph *graph, CxSizeSource **places)
 {
     int count = 0;
     size_t most = (size_t)graph->env->nsources + 1;
@@ -39,17 +39,17 @@ cx_places_find(const CiGraph *graph, CxPlace **places)
     for (int k = 0; k < graph->ninputs; k++)
         for (int axis = 0; axis < graph->inputs[k]->rank; axis++)
             if (graph->inputs[k]->sizes[axis]->kind == CI_EXPR_symbol)
-                count = add_place(*places, count, graph->inputs[k]->sizes[axis], k, axis);
+                count = add_size_source(*places, count, graph->inputs[k]->sizes[axis], k, axis);
     for (int k = 0; k < graph->env->nsources; k++) {
         const CiSymbolSource *source = &graph->env->sources[k];
         if (source->axis < 0 && !source->is_unbacked)
-            count = add_place(*places, count, source->symbol, scalar_of(graph, source->input), -1);
+            count = add_size_source(*places, count, source->symbol, scalar_of(graph, source->input), -1);
     }
     return count;
 }
 
 static int64_t
-value_at(const CxCallSizes *call, const CxPlace *place)
+value_at(const CxCallSizes *call, const CxSizeSource *place)
 {
     return place->axis < 0 ? call->scalars[place->input].i : call->sizes[place->input][place->axis];
 }
@@ -82,10 +82,10 @@ holds(CiRelation relation, int64_t left, int64_t right)
 
 /* True if each occurrence of a symbol has the same value, in the symbol's range. */
 static bool
-places_agree(const CxCallSizes *call)
+size_sources_agree(const CxCallSizes *call)
 {
     for (int k = 0; k < call->nplaces; k++) {
-        const CxPlace *place = &call->places[k];
+        const CxSizeSource *place = &call->places[k];
         int64_t value = value_at(call, place);
         if (value < place->symbol->low || value > place->symbol->high ||
             value != cx_call_symbol((void *)(uintptr_t)call, place->symbol))
@@ -106,7 +106,7 @@ cx_call_sizes_fit(CiContext *ctx, const CxCallSizes *call, int *wrong)
                 *wrong = k;
                 return false;
             }
-    if (!places_agree(call))
+    if (!size_sources_agree(call))
         return false;
     for (int k = 0; k < g->env->nguards; k++) {
         const CiShapeGuard *guard = &g->env->guards[k];

@@ -5,21 +5,21 @@
 #include "program/program.h"
 
 /* A place in a call where the value of a symbol can be read. */
-typedef struct CxPlace {
+typedef struct CxSizeSource {
     const CiExpr *symbol;
     int input, axis; /* axis -1: input is the index of a scalar */
-} CxPlace;
+} CxSizeSource;
 
 typedef struct CxCallSizes {
     const CiGraph *graph;
-    const CxPlace *places;
+    const CxSizeSource *places;
     int nplaces;
     const int64_t *const *sizes, *const *strides; /* per input; strides in elements */
     const CiSlot *scalars;
 } CxCallSizes;
 
 /* Finds the places of a graph's symbols, allocated by PyMem_Malloc; -1 with an exception. */
-int cx_places_find(const CiGraph *graph, CxPlace **places);
+int cx_size_sources_find(const CiGraph *graph, CxSizeSource **places);
 /* A callback for ci_expr_evaluate; arg is a CxCallSizes. */
 int64_t cx_call_symbol(void *arg, const CiExpr *symbol);
 /* These may fail like ci_expr_evaluate. The first is true if sizes, ranges of symbols and guards

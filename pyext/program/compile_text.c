@@ -22,7 +22,7 @@ typedef struct Inputs {
     void **data;
     const int64_t **sizes, **strides; /* strides in elements, owned */
     CiSlot *scalars;
-    CxPlace *places;
+    CxSizeSource *places;
     CxCallSizes shown;
     bool sizes_fit;
     int wrong; /* the first input that does not have the graph's type, or -1 */
@@ -54,7 +54,7 @@ strides_of(PyArrayObject *array)
 static int
 check_inputs(CxProgram *program, Inputs *in)
 {
-    int nplaces = in->wrong < 0 ? cx_places_find(program->graph, &in->places) : 0;
+    int nplaces = in->wrong < 0 ? cx_size_sources_find(program->graph, &in->places) : 0;
     in->shown = (CxCallSizes){program->graph, in->places, nplaces, in->sizes, in->strides, in->scalars};
     if (in->wrong < 0 && (nplaces < 0 || cx_protect(program->state, program->ctx, body_check, in) < 0))
         return -1;

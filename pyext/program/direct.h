@@ -49,11 +49,11 @@ PyObject *cx_aten_call(PyObject *module, PyObject *args);
 
 /* legacy_draw.c: the second of a pair of normal numbers, which is cached in the generator of
  * np.random's functions; NULL if it cannot be reached. Needs the lock of the bit generator. */
-typedef struct CxFreeBlock CxFreeBlock;
+typedef struct CxLegacyGauss CxLegacyGauss;
 struct bitgen;
-CxFreeBlock *cx_spare_find(CxState *state, PyObject *random_state, struct bitgen *bits);
-double cx_legacy_normal(CxFreeBlock *spare);
-double cx_legacy_exponential(CxFreeBlock *spare);
+CxLegacyGauss *cx_legacy_gauss_find(CxState *state, PyObject *random_state, struct bitgen *bits);
+double cx_legacy_normal(CxLegacyGauss *gauss);
+double cx_legacy_exponential(CxLegacyGauss *gauss);
 
 /* python_draw.c: the state of a random.Random while a run draws from it. Opening needs the GIL and
  * returns NULL if Python must draw; so does closing, which stores the state. */

@@ -134,7 +134,7 @@ operand(const CxAtenCall *plan, const CiExternCall *call, uint64_t k)
 {
     if (k >= (uint64_t)call->noperands)
         return NULL;
-    return cx_torch_operand(plan->torch, cx_torch_place(plan->torch, call->queue), call->operands[k],
+    return cx_torch_operand(plan->torch, cx_torch_device(plan->torch, call->queue), call->operands[k],
                             call->dtypes[k], call->ranks[k], call->sizes[k], call->strides[k]);
 }
 
@@ -175,7 +175,7 @@ build(Building *b, uint64_t *value)
         memcpy(value, &tensor, sizeof tensor);
         return tensor != NULL;
     case SIZE:
-        if (part->word >= (uint64_t)b->call->noperands || cx_torch_place(b->plan->torch, b->call->queue).type != 0)
+        if (part->word >= (uint64_t)b->call->noperands || cx_torch_device(b->plan->torch, b->call->queue).type != 0)
             return false;
         memcpy(value, b->call->operands[part->word], sizeof *value);
         return true;
@@ -254,7 +254,7 @@ deliver(const CxTorch *torch, const CiExternCall *call, CxHandle *made)
         return false;
     if (put_result(torch, call, made))
         return true;
-    CxHandle out = cx_torch_from_memory(torch, cx_torch_place(torch, call->queue), call->result,
+    CxHandle out = cx_torch_from_memory(torch, cx_torch_device(torch, call->queue), call->result,
                                         call->dtypes[n], call->ranks[n], call->sizes[n], call->strides[n]);
     bool is_done = out != NULL && torch->copy(out, *made, 0) == 0;
     drop(torch, &out);

@@ -55,9 +55,9 @@ static bool
 acquire(PyObject *lock)
 {
     PyObject *is_taken = PyObject_CallMethod(lock, "acquire", "i", 0);
-    bool is_ours = is_taken == Py_True;
+    bool is_internal = is_taken == Py_True;
     Py_XDECREF(is_taken);
-    return is_ours;
+    return is_internal;
 }
 
 /* Generators are identified by their address and their family, which is added to it: most draws
@@ -80,16 +80,16 @@ random_state_of(CxState *state, PyObject *generator)
 }
 
 /* The cached second number of a RandomState, or NULL. */
-static CxFreeBlock *
-spare_of(CxState *state, PyObject *generator, bitgen_t *bits)
+static CxLegacyGauss *
+legacy_gauss_of(CxState *state, PyObject *generator, bitgen_t *bits)
 {
     PyObject *own = random_state_of(state, generator);
-    CxFreeBlock *spare = NULL;
+    CxLegacyGauss *gauss = NULL;
 
     if (own != NULL && is_exactly(own, state->random_module, "RandomState"))
-        spare = cx_spare_find(state, own, bits); /* the object stays alive */
+        gauss = cx_legacy_gauss_find(state, own, bits); /* the object stays alive */
     Py_XDECREF(own);
-    return spare;
+    return gauss;
 }
 
 static PyObject *
@@ -133,7 +133,7 @@ enter(CxState *state, CxGenerators *g, PyObject *generator, int64_t key)
     g->bits[g->count] = functions;
     g->locks[g->count] = functions ? Py_NewRef(lock) : NULL;
     g->spares[g->count] =
-        functions && is_legacy(key) ? spare_of(state, generator, functions) : NULL;
+        functions && is_legacy(key) ? legacy_gauss_of(state, generator, functions) : NULL;
     g->twisters[g->count] = NULL;
     g->count++;
     Py_XDECREF(bits);
@@ -276,17 +276,17 @@ run_integers(const CxDirect *direct, const CiExternCall *call)
 /* Computes shift + scale * number for each element. A shift of -0.0 changes nothing, not even
  * -0.0. */
 static bool
-run_legacy(const CxDirect *direct, const CiExternCall *call, double (*number)(CxFreeBlock *),
+run_legacy(const CxDirect *direct, const CiExternCall *call, double (*number)(CxLegacyGauss *),
            double shift, double scale)
 {
     int place = signbit(scale) ? -1 : place_of(direct, call);
-    CxFreeBlock *spare = place < 0 ? NULL : ((CxRun *)call->arg)->generators.spares[place];
+    CxLegacyGauss *gauss = place < 0 ? NULL : ((CxRun *)call->arg)->generators.spares[place];
     double *result = call->result;
 
-    if (spare == NULL)
+    if (gauss == NULL)
         return false;
     for (int64_t k = 0, count = ci_extern_count(call, call->noperands); k < count; k++)
-        result[k] = shift + scale * number(spare);
+        result[k] = shift + scale * number(gauss);
     return true;
 }
 

@@ -29,7 +29,7 @@ static bool
 run_product(const CxDirect *direct, const CiExternCall *call)
 {
     CxHandle tensors[MOST] = {NULL};
-    CxTorchPlace place = cx_torch_place(direct->torch, call->queue);
+    CxTorchDevice place = cx_torch_device(direct->torch, call->queue);
     int count = call->noperands + 1, made = 0;
 
     if (count != direct->ntensors)

@@ -80,7 +80,7 @@ static PyObject *
 tensors_of(const Callee *callee, const CiExternCall *call)
 {
     CxHandle handles[CX_MAX_OPERANDS + 1] = {NULL};
-    CxTorchPlace place = cx_torch_place(callee->torch, call->queue);
+    CxTorchDevice place = cx_torch_device(callee->torch, call->queue);
     int n = call->noperands, made = 0;
     PyObject *tensors = NULL;
 

@@ -10,7 +10,7 @@
 #include <math.h>
 #include <numpy/random/bitgen.h>
 
-struct CxFreeBlock {
+struct CxLegacyGauss {
     bitgen_t *bits;
     int is_there;
     double value;
@@ -18,25 +18,25 @@ struct CxFreeBlock {
 
 /* True if the second number of a pair may be at this offset. */
 static bool
-is_spare(const char *object, Py_ssize_t size, const CxFreeBlock *spare, const bitgen_t *bits)
+is_legacy_gauss(const char *object, Py_ssize_t size, const CxLegacyGauss *gauss, const bitgen_t *bits)
 {
-    const char *own = (const char *)spare->bits;
+    const char *own = (const char *)gauss->bits;
 
     return own >= object + sizeof(PyObject) && own + sizeof *bits <= object + size &&
-           memcmp(own, bits, sizeof *bits) == 0 && (spare->is_there == 0 || spare->is_there == 1);
+           memcmp(own, bits, sizeof *bits) == 0 && (gauss->is_there == 0 || gauss->is_there == 1);
 }
 
 /* True if the state that NumPy reports has the same number. */
 static bool
-is_confirmed(PyObject *random_state, const CxFreeBlock *spare)
+is_confirmed(PyObject *random_state, const CxLegacyGauss *gauss)
 {
     PyObject *get = PyObject_GetAttrString(random_state, "get_state");
     PyObject *named = Py_BuildValue("{s:O}", "legacy", Py_False), *none = PyTuple_New(0);
     PyObject *state = get && named && none ? PyObject_Call(get, none, named) : NULL;
     PyObject *is_there = state ? PyMapping_GetItemString(state, "has_gauss") : NULL;
     PyObject *value = is_there ? PyMapping_GetItemString(state, "gauss") : NULL;
-    bool is_same = value && PyLong_AsLong(is_there) == spare->is_there &&
-                   PyFloat_AsDouble(value) == spare->value;
+    bool is_same = value && PyLong_AsLong(is_there) == gauss->is_there &&
+                   PyFloat_AsDouble(value) == gauss->value;
 
     Py_XDECREF(get);
     Py_XDECREF(named);
@@ -54,36 +54,36 @@ find_offset(PyObject *random_state, const bitgen_t *bits)
     char *object = (char *)random_state;
     Py_ssize_t size = Py_TYPE(random_state)->tp_basicsize;
 
-    for (Py_ssize_t at = sizeof(PyObject); at + (Py_ssize_t)sizeof(CxFreeBlock) <= size;
-         at += _Alignof(CxFreeBlock))
-        if (is_spare(object, size, (CxFreeBlock *)(object + at), bits))
-            return is_confirmed(random_state, (CxFreeBlock *)(object + at)) ? at : -1;
+    for (Py_ssize_t at = sizeof(PyObject); at + (Py_ssize_t)sizeof(CxLegacyGauss) <= size;
+         at += _Alignof(CxLegacyGauss))
+        if (is_legacy_gauss(object, size, (CxLegacyGauss *)(object + at), bits))
+            return is_confirmed(random_state, (CxLegacyGauss *)(object + at)) ? at : -1;
     return -1;
 }
 
-CxFreeBlock *
-cx_spare_find(CxState *state, PyObject *random_state, struct bitgen *bits)
+CxLegacyGauss *
+cx_legacy_gauss_find(CxState *state, PyObject *random_state, struct bitgen *bits)
 {
     char *object = (char *)random_state;
 
-    if (state->spare_offset == 0)
-        state->spare_offset = find_offset(random_state, bits);
-    if (state->spare_offset < 0)
+    if (state->legacy_offset == 0)
+        state->legacy_offset = find_offset(random_state, bits);
+    if (state->legacy_offset < 0)
         return NULL;
-    CxFreeBlock *spare = (CxFreeBlock *)(object + state->spare_offset);
-    return is_spare(object, Py_TYPE(random_state)->tp_basicsize, spare, bits) ? spare : NULL;
+    CxLegacyGauss *gauss = (CxLegacyGauss *)(object + state->legacy_offset);
+    return is_legacy_gauss(object, Py_TYPE(random_state)->tp_basicsize, gauss, bits) ? gauss : NULL;
 }
 
 double
-cx_legacy_normal(CxFreeBlock *spare)
+cx_legacy_normal(CxLegacyGauss *gauss)
 {
-    bitgen_t *bits = spare->bits;
+    bitgen_t *bits = gauss->bits;
     double x, y, square;
 
-    if (spare->is_there) {
-        double value = spare->value;
-        spare->is_there = 0;
-        spare->value = 0.0;
+    if (gauss->is_there) {
+        double value = gauss->value;
+        gauss->is_there = 0;
+        gauss->value = 0.0;
         return value;
     }
     do {
@@ -92,13 +92,13 @@ cx_legacy_normal(CxFreeBlock *spare)
         square = x * x + y * y;
     } while (square >= 1.0 || square == 0.0);
     double factor = sqrt(-2.0 * log(square) / square);
-    spare->value = factor * x;
-    spare->is_there = 1;
+    gauss->value = factor * x;
+    gauss->is_there = 1;
     return factor * y;
 }
 
 double
-cx_legacy_exponential(CxFreeBlock *spare)
+cx_legacy_exponential(CxLegacyGauss *gauss)
 {
-    return -log(1.0 - spare->bits->next_double(spare->bits->state));
+    return -log(1.0 - gauss->bits->next_double(gauss->bits->state));
 }

@@ -15,7 +15,7 @@
 /* With the GIL: calls the function with the text. Stores the text that it returns, which the
  * compile keeps, or NULL for None. -1 if it raises, with the message in out. */
 static int
-ask(CxPass *pass, const char *text, const char **made, char *out, size_t capacity)
+call_python(CxPass *pass, const char *text, const char **made, char *out, size_t capacity)
 {
     PyObject *result = PyObject_CallFunction(pass->function, "s", text);
     const char *chars = result != NULL && result != Py_None ? PyUnicode_AsUTF8(result) : NULL;
@@ -93,7 +93,7 @@ run_function(void *data, CiGraph *g)
 
     ci_graph_print(&text, g);
     CX_CALLBACK_BEGIN();
-    int status = ask(pass, text.data, &made, why, sizeof why);
+    int status = call_python(pass, text.data, &made, why, sizeof why);
     CX_CALLBACK_END();
     if (status < 0)
         ci_fail(g->ctx, CI_ERR_PASS, "the pass '%s' raised %s", pass->name, why);

@@ -14,7 +14,7 @@ can_run_on_host(CxState *state, const CiOptions *options, const CiBackend *backe
 {
     return ci_backend_has_memory(backend) && !cx_is_on_device(options, backend) &&
            (PyErr_ExceptionMatches(cx_exception(state, "Unsupported")) ||
-            PyErr_ExceptionMatches(cx_exception(state, "QuickerOnHost")));
+            PyErr_ExceptionMatches(cx_exception(state, "FasterOnHost")));
 }
 
 /* The text of the current exception, which is cleared. */
@@ -138,7 +138,7 @@ new_result(void *arg, int number, const CiResultBuffer *buffer)
     CxRun *run = arg;
     CxProgram *p = run->program;
     const CxShape *shape = run->shapes && run->shapes[number].is_set ? &run->shapes[number] : NULL;
-    int64_t strides[CI_MAX_RANK], room[2 * CI_MAX_RANK];
+    int64_t strides[CI_MAX_RANK], capacity[2 * CI_MAX_RANK];
 
     if (p->is_scalar[number])
         return &run->slots[number];
@@ -150,7 +150,7 @@ new_result(void *arg, int number, const CiResultBuffer *buffer)
         place_ones(buffer->rank, buffer->sizes, (int64_t)ci_dtype_size(buffer->dtype), strides);
     int rank = shape ? shape->rank : buffer->rank;
     const int64_t *sizes =
-        shape ? cx_layout_of(2 * rank, shape->layout, shape->numbers, run->table, room)
+        shape ? cx_layout_of(2 * rank, shape->layout, shape->numbers, run->table, capacity)
               : buffer->sizes;
     const int64_t *steps = shape ? sizes + rank : strides;
     PyObject *array =
@@ -508,11 +508,11 @@ cx_block_has_effects(const CiBlock *block)
 
 const int64_t *
 cx_layout_of(int count, const int64_t *layout, const int *numbers, const int64_t *table,
-             int64_t *room)
+             int64_t *capacity)
 {
     if (numbers == NULL)
         return layout;
     for (int k = 0; k < count; k++)
-        room[k] = numbers[k] < 0 ? layout[k] : table[numbers[k]];
-    return room;
+        capacity[k] = numbers[k] < 0 ? layout[k] : table[numbers[k]];
+    return capacity;
 }

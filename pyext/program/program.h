@@ -58,7 +58,7 @@ typedef struct CxGenerators {
     int count;
     int64_t addresses[CX_FEW_GENERATORS];
     struct bitgen *bits[CX_FEW_GENERATORS];    /* NULL if Python draws */
-    struct CxFreeBlock *spares[CX_FEW_GENERATORS]; /* for np.random's own generator, or NULL */
+    struct CxLegacyGauss *spares[CX_FEW_GENERATORS]; /* for np.random's own generator, or NULL */
     struct CxTwister *twisters[CX_FEW_GENERATORS]; /* for Python's own generators, or NULL */
     PyObject *locks[CX_FEW_GENERATORS];
     struct CxState *state;
@@ -204,9 +204,9 @@ cx_program_free(CiProgram *program)
 void cx_run_close(CxRun *run);
 /* A new reference to the value of one return after a run. */
 PyObject *cx_run_value(CxRun *run, int position, CiKind kind);
-/* Sizes, strides, …: returns the constants, or fills `room` from the table. */
+/* Sizes, strides, …: returns the constants, or fills `capacity` from the table. */
 const int64_t *cx_layout_of(int count, const int64_t *layout, const int *numbers,
-                            const int64_t *table, int64_t *room);
+                            const int64_t *table, int64_t *capacity);
 
 /* extern.c */
 /* position_axis, may_fail: as in CiExtern; equal for all calls with one name and key. */

@@ -114,9 +114,9 @@ cx_run_value(CxRun *run, int position, CiKind kind)
         const CxShape *shape =
             run->shapes && r->result_buffer >= 0 ? &run->shapes[r->result_buffer] : NULL;
         if (array != NULL && shape != NULL && shape->is_set && !back->is_shared) {
-            int64_t room[2 * CI_MAX_RANK];
+            int64_t capacity[2 * CI_MAX_RANK];
             const int64_t *layout =
-                cx_layout_of(2 * shape->rank, shape->layout, shape->numbers, run->table, room);
+                cx_layout_of(2 * shape->rank, shape->layout, shape->numbers, run->table, capacity);
             Py_SETREF(array, cx_array_view(p->state, array, r->dtype, shape->rank, layout,
                                            layout + shape->rank, 0, CX_WRITABLE));
         }

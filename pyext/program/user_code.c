@@ -192,7 +192,7 @@ read_answer(CxState *state, DeviceCall *d, PyObject *answer)
 }
 
 static int
-ask(CxState *state, DeviceCall *d, PyObject *callable)
+call_python(CxState *state, DeviceCall *d, PyObject *callable)
 {
     PyObject *shapes = shapes_of(d->call), *answer = NULL;
 
@@ -248,7 +248,7 @@ cx_user_code_call(CxState *state, PyObject *callable, const CiExternCall *call)
     DeviceCall d = {.queue = queue, .call = call};
 
     CX_CALLBACK_BEGIN();
-    int failed = ask(state, &d, callable);
+    int failed = call_python(state, &d, callable);
     CX_CALLBACK_END();
     if (failed)
         return CI_ERR_PYTHON;

@@ -113,7 +113,7 @@ dtype_of_number(PyObject *value)
 /* Calls the observer with (letter, number, began, ended) of the last line, in nanoseconds of
  * time.perf_counter_ns. */
 static int
-tell_observer(CxProgram *p, const char *letter, int number, int64_t began)
+notify_observer(CxProgram *p, const char *letter, int number, int64_t began)
 {
     PyObject *names = p->wrapper ? PyFunction_GetGlobals(p->wrapper) : NULL, *done = NULL;
     PyObject *observer = names ? Py_XNewRef(cx_dict_named(names, OBSERVER)) : NULL;
@@ -175,7 +175,7 @@ wrapper_kernel(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
                                        (int)p->options.threads, &fault);
     if (status != 0)
         cx_raise_status(p->state, (CiStatus)status, NULL);
-    else if (tell_observer(p, "k", number, began) == 0)
+    else if (notify_observer(p, "k", number, began) == 0)
         result = Py_NewRef(Py_None);
 done:
     PyMem_Free(buffers);
@@ -228,7 +228,7 @@ wrapper_extern(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
         cx_raise_status(p->state, (CiStatus)status, NULL);
         return NULL;
     }
-    if (tell_observer(p, "e", number, began) < 0)
+    if (notify_observer(p, "e", number, began) < 0)
         return NULL;
     Py_RETURN_NONE;
 }

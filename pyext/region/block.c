@@ -63,7 +63,7 @@ block_dealloc(PyObject *self)
 
     if (b->is_open)
         leave(b, false);
-    PyMem_Free(b->held);
+    PyMem_Free(b->owned);
     PyMem_Free(b->scopes);
     Py_XDECREF(b->tracer);
     cx_object_free(self);
@@ -97,7 +97,7 @@ cx_method_block(PyObject *self, PyObject *unused)
     b->nopen = t->nopen;
     b->is_open = false;
     b->extent = b->index = NULL;
-    b->held = NULL;
+    b->owned = NULL;
     b->nheld = b->capheld = 0;
     b->scopes = NULL;
     b->nscopes = 0;
@@ -224,13 +224,13 @@ block_live_out(PyObject *self, PyObject *value)
         return NULL;
     if (b->nheld == b->capheld) {
         int capacity = b->capheld ? 2 * b->capheld : 8;
-        CiNode **grown = PyMem_Realloc(b->held, sizeof *grown * (size_t)capacity);
+        CiNode **grown = PyMem_Realloc(b->owned, sizeof *grown * (size_t)capacity);
         if (grown == NULL)
             return PyErr_NoMemory();
-        b->held = grown;
+        b->owned = grown;
         b->capheld = capacity;
     }
-    b->held[b->nheld] = cx_node((CxTraced *)value);
+    b->owned[b->nheld] = cx_node((CxTraced *)value);
     return PyLong_FromLong(b->nheld++);
 }
 
@@ -344,17 +344,17 @@ block_param(PyObject *self, PyObject *args)
 /* ---- iteration counts ---- index(extent): the loop variable in [0, extent), which is the
  * block's first parameter. */
 
-typedef struct Trip {
+typedef struct Iteration {
     CxTracer *tracer;
     const CiExpr *extent, *index;
-} Trip;
+} Iteration;
 
 static void
 body_index_symbol(CiContext *ctx, void *arg)
 {
-    Trip *trip = arg;
-    const char *name = ci_format(ctx, "t%u", trip->tracer->last_segment);
-    trip->index = ci_expr_index(trip->tracer->sym, name, trip->extent);
+    Iteration *iteration = arg;
+    const char *name = ci_format(ctx, "t%u", iteration->tracer->last_segment);
+    iteration->index = ci_expr_index(iteration->tracer->sym, name, iteration->extent);
 }
 
 static void
@@ -371,15 +371,15 @@ block_index(PyObject *self, PyObject *extent)
     CxBlock *b = (CxBlock *)self;
     CxTracer *t = b->tracer;
     Build build = {.block = b->block};
-    Trip trip = {.tracer = t};
+    Iteration iteration = {.tracer = t};
 
     CX_ENTRY();
-    if (!cx_block_is_usable(b) || (trip.extent = cx_size_from(t, extent)) == NULL ||
-        cx_protect(t->state, t->sym_ctx, body_index_symbol, &trip) < 0 ||
+    if (!cx_block_is_usable(b) || (iteration.extent = cx_size_from(t, extent)) == NULL ||
+        cx_protect(t->state, t->sym_ctx, body_index_symbol, &iteration) < 0 ||
         run(t, body_index_param, &build) < 0)
         return NULL;
-    b->extent = trip.extent;
-    b->index = trip.index;
+    b->extent = iteration.extent;
+    b->index = iteration.index;
     return cx_traced_int(t, b->index);
 }
 

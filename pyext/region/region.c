@@ -20,9 +20,9 @@ body_region(CiContext *ctx, void *arg)
     CiSym *sym = b->at.graph->sym;
 
     (void)ctx;
-    const CiExpr *trip = b->extent ? ci_expr_copy(sym, b->extent) : NULL;
+    const CiExpr *trip_count = b->extent ? ci_expr_copy(sym, b->extent) : NULL;
     const CiExpr *index = b->index ? ci_expr_copy(sym, b->index) : NULL;
-    ci_graph_region(b->at.graph, b->op, b->nargs, b->args, trip, index, b->nblocks, b->blocks,
+    ci_graph_region(b->at.graph, b->op, b->nargs, b->args, trip_count, index, b->nblocks, b->blocks,
                     b->at.loc);
 }
 

@@ -14,7 +14,7 @@ typedef struct CxBlock {
     uint32_t nexprs; /* of the tracer's sym when the block was first opened */
     int nopen;
     const CiExpr *extent, *index; /* for a `for`; in the tracer's sym */
-    CiNode **held;                /* values kept after the block is closed */
+    CiNode **owned;                /* values kept after the block is closed */
     int nheld, capheld;
     unsigned *scopes; /* scopes of building, while it is closed */
     int nscopes;

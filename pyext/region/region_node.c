@@ -21,7 +21,7 @@ cx_region_node(CxTracer *t, PyObject *value)
         CxBlock *b = (CxBlock *)PyTuple_GET_ITEM(value, 0);
         long k = PyLong_AsLong(PyTuple_GET_ITEM(value, 1));
         if (b->tracer == t && k >= 0 && k < b->nheld && cx_block_is_usable(b))
-            return b->held[k];
+            return b->owned[k];
     }
     if (!PyErr_Occurred())
         cx_misuse(t->state, "a Traced value or (block, number) is expected");

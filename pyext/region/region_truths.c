@@ -8,7 +8,7 @@ enum { MAX_DEPTH = 64 };
 typedef struct Truths {
     const CiExpr *index;
     CiNode *condition;
-    int64_t trip, count;
+    int64_t iteration, count;
     bool is_known;
     char *found; /* the truth in each iteration */
 } Truths;
@@ -18,7 +18,7 @@ value_of(void *arg, const CiExpr *symbol)
 {
     Truths *t = arg;
     t->is_known &= strcmp(symbol->name, t->index->name) == 0;
-    return t->trip;
+    return t->iteration;
 }
 
 static bool
@@ -102,8 +102,8 @@ static void
 body_truths(CiContext *ctx, void *arg)
 {
     Truths *t = arg;
-    for (t->trip = 0; t->is_known && t->trip < t->count; t->trip++)
-        t->found[t->trip] = node_value(ctx, t, t->condition, 0) != 0;
+    for (t->iteration = 0; t->is_known && t->iteration < t->count; t->iteration++)
+        t->found[t->iteration] = node_value(ctx, t, t->condition, 0) != 0;
 }
 
 static PyObject *

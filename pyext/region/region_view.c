@@ -37,7 +37,7 @@ all_are_fixed(int count, const CiExpr *const *exprs, const CiExpr *symbol)
 }
 
 static const CiExpr *
-in_last_trip(const Substitute *s, const CiExpr *e)
+in_last_iteration(const Substitute *s, const CiExpr *e)
 {
     return e == NULL ? NULL : ci_expr_substitute(s->tracer->sym, e, 1, &s->symbol, &s->last);
 }
@@ -47,7 +47,7 @@ body_size(CiContext *ctx, void *arg)
 {
     Substitute *s = arg;
     (void)ctx;
-    s->e = in_last_trip(s, s->e);
+    s->e = in_last_iteration(s, s->e);
 }
 
 static void
@@ -56,10 +56,10 @@ body_view(CiContext *ctx, void *arg)
     Substitute *s = arg;
     CxView *v = s->view;
     (void)ctx;
-    v->offset = in_last_trip(s, s->from->offset);
+    v->offset = in_last_iteration(s, s->from->offset);
     for (int k = 0; k < v->rank; k++) {
-        v->sizes[k] = in_last_trip(s, s->from->sizes[k]);
-        v->strides[k] = in_last_trip(s, s->from->strides[k]);
+        v->sizes[k] = in_last_iteration(s, s->from->sizes[k]);
+        v->strides[k] = in_last_iteration(s, s->from->strides[k]);
     }
 }
 
@@ -71,8 +71,8 @@ body_starts(CiContext *ctx, void *arg)
     int below = (int)(s->from->steps - s->from->starts);
     (void)ctx;
     for (int k = 0; k < below; k++) {
-        s->view->starts[k] = in_last_trip(s, s->from->starts[k]);
-        s->view->steps[k] = in_last_trip(s, s->from->steps[k]);
+        s->view->starts[k] = in_last_iteration(s, s->from->starts[k]);
+        s->view->steps[k] = in_last_iteration(s, s->from->steps[k]);
     }
 }
 
@@ -87,14 +87,14 @@ view_is_fixed(const CxView *v, const CiExpr *symbol)
 
 /* True if the view, or one that it is based on, differs between iterations. */
 static bool
-is_of_trip(const CxView *v, const CiExpr *symbol)
+is_of_iteration(const CxView *v, const CiExpr *symbol)
 {
     bool depends = cx_view_depends_on(v, symbol);
     int below = (int)(v->steps - v->starts);
     for (int k = 0; k < below && !depends; k++)
         depends = (v->starts[k] != NULL && ci_expr_depends_on(v->starts[k], symbol)) ||
                   (v->steps[k] != NULL && ci_expr_depends_on(v->steps[k], symbol));
-    return depends || (v->parent != NULL && is_of_trip(v->parent, symbol));
+    return depends || (v->parent != NULL && is_of_iteration(v->parent, symbol));
 }
 
 /* The view, and those that it is based on, as in the last iteration. */
@@ -149,7 +149,7 @@ cx_block_last_value(PyObject *self, PyObject *value)
     for (const CxView *v = x->view; v != NULL; v = v->parent)
         if (!view_is_fixed(v, s.symbol))
             Py_RETURN_NONE;
-    return is_of_trip(x->view, s.symbol) ? last_view(&s, x->storage, x->view) : Py_NewRef(value);
+    return is_of_iteration(x->view, s.symbol) ? last_view(&s, x->storage, x->view) : Py_NewRef(value);
 }
 
 /* ---- sizes that vary ---- */

@@ -141,7 +141,7 @@ mark_restore(PyObject *self, PyObject *unused)
         return cx_misuse(t->state, "the graph has been run since, or is in another block");
     t->graph->at->nnodes = m->nnodes;
     t->nopen = m->nopen;
-    if (cx_dominance_begin(t) < 0 || cx_versions_go_back(t, m->nchanges, m->newest) < 0)
+    if (cx_dominance_begin(t) < 0 || cx_versions_restore(t, m->nchanges, m->newest) < 0)
         return NULL;
     Py_RETURN_NONE;
 }

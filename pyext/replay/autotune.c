@@ -37,7 +37,7 @@ typedef struct TimingRound {
     Times times[MAX_PLANS];
 } TimingRound;
 
-struct CxRace {
+struct CxAutotune {
     CxProgram *programs[MAX_PLANS]; /* NULL: does not take part */
     PyObject *names[MAX_PLANS], *whys[MAX_PLANS];
     int count;
@@ -70,38 +70,38 @@ gives_the_same(const CxProgram *a, const CxProgram *b)
 }
 
 static int
-add_plan(CxRace *race, CxProgram *own, PyObject *row)
+add_plan(CxAutotune *tuning, CxProgram *own, PyObject *row)
 {
     PyTypeObject *type = (PyTypeObject *)own->state->program_type;
     PyObject *name = NULL, *program = NULL, *why = NULL;
-    int k = race->count;
+    int k = tuning->count;
 
     if (!PyTuple_Check(row) || !PyArg_ParseTuple(row, "UOO", &name, &program, &why))
         return -1;
-    race->count++;
-    race->names[k] = Py_NewRef(name);
-    race->whys[k] = Py_NewRef(why);
+    tuning->count++;
+    tuning->names[k] = Py_NewRef(name);
+    tuning->whys[k] = Py_NewRef(why);
     if (!PyObject_TypeCheck(program, type) || why != Py_None)
         return 0;
     if (gives_the_same(own, (CxProgram *)program))
-        race->programs[k] = (CxProgram *)Py_NewRef(program);
+        tuning->programs[k] = (CxProgram *)Py_NewRef(program);
     else
-        Py_XSETREF(race->whys[k], PyUnicode_FromString("its results are stored in other memory"));
-    return race->whys[k] != NULL ? 0 : -1;
+        Py_XSETREF(tuning->whys[k], PyUnicode_FromString("its results are stored in other memory"));
+    return tuning->whys[k] != NULL ? 0 : -1;
 }
 
 static int
-find_plan(const CxRace *race, PyObject *name)
+find_plan(const CxAutotune *tuning, PyObject *name)
 {
-    for (int k = 0; k < race->count; k++)
-        if (race->programs[k] != NULL && PyUnicode_Check(name) &&
-            PyUnicode_Compare(race->names[k], name) == 0)
+    for (int k = 0; k < tuning->count; k++)
+        if (tuning->programs[k] != NULL && PyUnicode_Check(name) &&
+            PyUnicode_Compare(tuning->names[k], name) == 0)
             return k;
     return -1;
 }
 
 static int
-take_known(CxRace *race, PyObject *known)
+take_known(CxAutotune *tuning, PyObject *known)
 {
     PyObject *class = NULL, *name = NULL;
     Py_ssize_t at = 0;
@@ -111,61 +111,61 @@ take_known(CxRace *race, PyObject *known)
         if (number == -1 && PyErr_Occurred())
             return -1;
         if (number >= 0 && number < CX_TRIAL_CLASSES)
-            race->heats[number].winner = find_plan(race, name);
+            tuning->heats[number].winner = find_plan(tuning, name);
     }
     return 0;
 }
 
-CxRace *
-cx_race_new(CxProgram *own, PyObject *rows, PyObject *known, PyObject *done)
+CxAutotune *
+cx_autotune_new(CxProgram *own, PyObject *rows, PyObject *known, PyObject *done)
 {
-    CxRace *race = PyMem_Calloc(1, sizeof *race);
-    int failed = race == NULL;
+    CxAutotune *tuning = PyMem_Calloc(1, sizeof *tuning);
+    int failed = tuning == NULL;
 
     if (failed)
         PyErr_NoMemory();
     for (Py_ssize_t k = 0; !failed && k < PyList_GET_SIZE(rows) && k < MAX_PLANS; k++)
-        failed = add_plan(race, own, PyList_GET_ITEM(rows, k)) < 0;
-    if (!failed && (race->count == 0 || race->programs[0] != own)) {
+        failed = add_plan(tuning, own, PyList_GET_ITEM(rows, k)) < 0;
+    if (!failed && (tuning->count == 0 || tuning->programs[0] != own)) {
         PyErr_SetString(PyExc_ValueError, "the first plan of a race is the program's own");
         failed = true;
     }
     for (int c = 0; !failed && c < CX_TRIAL_CLASSES; c++)
-        race->heats[c].winner = -1;
-    if (!failed && take_known(race, known) == 0) {
-        race->done = Py_NewRef(done);
-        return race;
+        tuning->heats[c].winner = -1;
+    if (!failed && take_known(tuning, known) == 0) {
+        tuning->done = Py_NewRef(done);
+        return tuning;
     }
-    cx_race_free(race);
+    cx_autotune_free(tuning);
     return NULL;
 }
 
 void
-cx_race_free(CxRace *race)
+cx_autotune_free(CxAutotune *tuning)
 {
-    if (race == NULL)
+    if (tuning == NULL)
         return;
-    for (int k = 0; k < race->count; k++) {
-        Py_XDECREF(race->programs[k]);
-        Py_XDECREF(race->names[k]);
-        Py_XDECREF(race->whys[k]);
+    for (int k = 0; k < tuning->count; k++) {
+        Py_XDECREF(tuning->programs[k]);
+        Py_XDECREF(tuning->names[k]);
+        Py_XDECREF(tuning->whys[k]);
     }
-    Py_XDECREF(race->done);
-    PyMem_Free(race);
+    Py_XDECREF(tuning->done);
+    PyMem_Free(tuning);
 }
 
 int
-cx_race_traverse(const CxRace *race, visitproc visit, void *arg)
+cx_autotune_traverse(const CxAutotune *tuning, visitproc visit, void *arg)
 {
-    for (int k = 0; race != NULL && k < race->count; k++)
-        Py_VISIT(race->programs[k]);
-    if (race != NULL)
-        Py_VISIT(race->done);
+    for (int k = 0; tuning != NULL && k < tuning->count; k++)
+        Py_VISIT(tuning->programs[k]);
+    if (tuning != NULL)
+        Py_VISIT(tuning->done);
     return 0;
 }
 
 void
-cx_race_ask(PyObject **asker, PyObject *specialization)
+cx_autotune_request(PyObject **asker, PyObject *specialization)
 {
     PyObject *own = *asker;
 
@@ -207,27 +207,27 @@ least_of(const Times *times)
 }
 
 static int
-rounds_of(const TimingRound *heat)
+rounds_of(const TimingRound *timing)
 {
-    int64_t own = median_of(&heat->times[0]);
+    int64_t own = median_of(&timing->times[0]);
     return own > VERY_LONG ? FEWEST_ROUNDS : own > LONG ? FEW_ROUNDS : ROUNDS;
 }
 
 /* ---- rounds ---- */
 
 static bool
-takes_part(const CxRace *race, const TimingRound *heat, int plan)
+takes_part(const CxAutotune *tuning, const TimingRound *timing, int plan)
 {
-    return race->programs[plan] != NULL && !heat->times[plan].is_out;
+    return tuning->programs[plan] != NULL && !timing->times[plan].is_out;
 }
 
 /* The plan of the next call; -1: the round is over. Each round starts one plan later. */
 static int
-next_plan(const CxRace *race, TimingRound *heat)
+next_plan(const CxAutotune *tuning, TimingRound *timing)
 {
-    for (; heat->turn < race->count; heat->turn++) {
-        int plan = (heat->turn + heat->round) % race->count;
-        if (takes_part(race, heat, plan))
+    for (; timing->turn < tuning->count; timing->turn++) {
+        int plan = (timing->turn + timing->round) % tuning->count;
+        if (takes_part(tuning, timing, plan))
             return plan;
     }
     return -1;
@@ -235,11 +235,11 @@ next_plan(const CxRace *race, TimingRound *heat)
 
 /* Drops plans that are clearly slower than the default, also in their best call. */
 static void
-drop_slower(const CxRace *race, TimingRound *heat)
+drop_slower(const CxAutotune *tuning, TimingRound *timing)
 {
-    const Times *own = &heat->times[0];
-    for (int k = 1; k < race->count; k++) {
-        Times *times = &heat->times[k];
+    const Times *own = &timing->times[0];
+    for (int k = 1; k < tuning->count; k++) {
+        Times *times = &timing->times[k];
         if (times->count >= CLEAR_CALLS && own->count >= CLEAR_CALLS &&
             least_of(times) > least_of(own) + least_of(own) / 2)
             times->is_out = true;
@@ -259,92 +259,92 @@ is_better(const Times *times, const Times *own)
 
 /* Starts the final comparison between the default and the best alternative. */
 static void
-begin_final(const CxRace *race, TimingRound *heat, int best)
+begin_final(const CxAutotune *tuning, TimingRound *timing, int best)
 {
-    heat->is_final = true;
-    heat->round = 0;
-    heat->times[0].count = heat->times[best].count = 0;
-    for (int k = 1; k < race->count; k++)
-        heat->times[k].is_out |= k != best;
+    timing->is_final = true;
+    timing->round = 0;
+    timing->times[0].count = timing->times[best].count = 0;
+    for (int k = 1; k < tuning->count; k++)
+        timing->times[k].is_out |= k != best;
 }
 
 static void
-decide(const CxRace *race, TimingRound *heat)
+decide(const CxAutotune *tuning, TimingRound *timing)
 {
     int best = 0;
-    for (int k = 1; k < race->count; k++)
-        if (takes_part(race, heat, k) && is_better(&heat->times[k], &heat->times[0]) &&
-            median_of(&heat->times[k]) < median_of(&heat->times[best]))
+    for (int k = 1; k < tuning->count; k++)
+        if (takes_part(tuning, timing, k) && is_better(&timing->times[k], &timing->times[0]) &&
+            median_of(&timing->times[k]) < median_of(&timing->times[best]))
             best = k;
-    if (best > 0 && !heat->is_final)
-        begin_final(race, heat, best);
+    if (best > 0 && !timing->is_final)
+        begin_final(tuning, timing, best);
     else
-        heat->winner = best;
+        timing->winner = best;
 }
 
 static void
-end_round(const CxRace *race, TimingRound *heat)
+end_round(const CxAutotune *tuning, TimingRound *timing)
 {
     int left = 0;
-    if (next_plan(race, heat) >= 0)
+    if (next_plan(tuning, timing) >= 0)
         return;
-    heat->turn = 0;
-    heat->round++;
-    drop_slower(race, heat);
-    for (int k = 1; k < race->count; k++)
-        left += takes_part(race, heat, k);
-    if (left == 0 || heat->times[0].count >= rounds_of(heat))
-        decide(race, heat);
+    timing->turn = 0;
+    timing->round++;
+    drop_slower(tuning, timing);
+    for (int k = 1; k < tuning->count; k++)
+        left += takes_part(tuning, timing, k);
+    if (left == 0 || timing->times[0].count >= rounds_of(timing))
+        decide(tuning, timing);
 }
 
 bool
-cx_race_is_open(const CxRace *race, int class)
+cx_autotune_is_open(const CxAutotune *tuning, int class)
 {
-    return race->heats[class].winner < 0;
+    return tuning->heats[class].winner < 0;
 }
 
 /* ---- calls ---- */
 
 static void
-choose(CxRace *race, TimingRound *heat, CxTimedRun *lap)
+choose(CxAutotune *tuning, TimingRound *timing, CxTimedRun *run)
 {
-    bool is_alone = race->running++ == 0;
-    lap->is_counted = true;
-    race->crowd += !is_alone;
-    lap->crowd = race->crowd;
-    if (!is_alone || race->programs[0]->state->beside != 0)
+    bool is_alone = tuning->running++ == 0;
+    run->is_counted = true;
+    tuning->crowd += !is_alone;
+    run->crowd = tuning->crowd;
+    if (!is_alone || tuning->programs[0]->state->beside != 0)
         return;
-    lap->began = ci_os_time_ns();
-    int plan = BUDGET * heat->lost > heat->spent ? -1 : next_plan(race, heat);
-    lap->plan = plan;
+    run->began = ci_os_time_ns();
+    int plan = BUDGET * timing->lost > timing->spent ? -1 : next_plan(tuning, timing);
+    run->plan = plan;
 }
 
 void
-cx_race_begin(CxRace *race, int class, CxTimedRun *lap)
+cx_autotune_begin(CxAutotune *tuning, int class, CxTimedRun *run)
 {
-    TimingRound *heat = &race->heats[class];
+    TimingRound *timing = &tuning->heats[class];
 
-    *lap = (CxTimedRun){.class = class};
-    heat->calls += heat->winner < 0;
-    if (heat->winner >= 0)
-        lap->plan = heat->winner;
+    *run = (CxTimedRun){.class = class};
+    timing->calls += timing->winner < 0;
+    if (timing->winner >= 0)
+        run->plan = timing->winner;
     else
-        choose(race, heat, lap);
-    CxProgram *program = race->programs[lap->plan < 0 ? 0 : lap->plan];
-    lap->program = (CxProgram *)Py_NewRef((PyObject *)(program ? program : race->programs[0]));
+        choose(tuning, timing, run);
+    CxProgram *program = tuning->programs[run->plan < 0 ? 0 : run->plan];
+    run->program = (CxProgram *)Py_NewRef((PyObject *)(program ? program : tuning->programs[0]));
 }
 
 /* The time of a call; tests may set it. */
 static int64_t
-time_taken(const CxRace *race, const CxTimedRun *lap)
+time_taken(const CxAutotune *tuning, const CxTimedRun *run)
 {
-    PyObject *clock = race->programs[0]->state->race_clock;
-    int64_t taken = ci_os_time_ns() - lap->began;
+    PyObject *clock = tuning->programs[0]->state->autotune_clock;
+    int64_t taken = ci_os_time_ns() - run->began;
 
     if (clock == NULL)
         return taken;
-    PyObject *said = PyObject_CallFunction(clock, "Oi", race->names[lap->plan < 0 ? 0 : lap->plan],
-                                           lap->class);
+    PyObject *said = PyObject_CallFunction(clock, "Oi", tuning->names[run->plan < 0 ? 0 : run->plan],
+                                           run->class);
     long long value = said != NULL ? PyLong_AsLongLong(said) : -1;
     Py_XDECREF(said);
     if (PyErr_Occurred())
@@ -353,123 +353,123 @@ time_taken(const CxRace *race, const CxTimedRun *lap)
 }
 
 static void
-note_time(CxRace *race, TimingRound *heat, const CxTimedRun *lap, int64_t taken)
+note_time(CxAutotune *tuning, TimingRound *timing, const CxTimedRun *run, int64_t taken)
 {
-    heat->spent += taken;
-    if (lap->plan < 0)
+    timing->spent += taken;
+    if (run->plan < 0)
         return;
-    Times *times = &heat->times[lap->plan];
-    int64_t own = median_of(&heat->times[0]);
-    if (lap->plan > 0 && own > 0 && taken > own)
-        heat->lost += taken - own;
+    Times *times = &timing->times[run->plan];
+    int64_t own = median_of(&timing->times[0]);
+    if (run->plan > 0 && own > 0 && taken > own)
+        timing->lost += taken - own;
     bool is_cold = !times->has_run && taken < COLD;
     times->has_run = true;
     if (!is_cold && times->count < ROUNDS)
         times->taken[times->count++] = taken;
     if (!is_cold)
-        heat->turn++;
-    end_round(race, heat);
+        timing->turn++;
+    end_round(tuning, timing);
 }
 
 /* A plan that has failed takes no part in any size class any more. */
 static void
-put_out(CxRace *race, int plan)
+put_out(CxAutotune *tuning, int plan)
 {
     PyObject *error = cx_take_exception();
     PyObject *why = error != NULL ? PyObject_Str(error) : NULL;
 
     if (why != NULL)
-        Py_XSETREF(race->whys[plan], why);
+        Py_XSETREF(tuning->whys[plan], why);
     PyErr_Clear();
-    Py_CLEAR(race->programs[plan]);
+    Py_CLEAR(tuning->programs[plan]);
     for (int c = 0; c < CX_TRIAL_CLASSES; c++)
-        if (race->heats[c].winner == plan)
-            race->heats[c].winner = 0;
+        if (tuning->heats[c].winner == plan)
+            tuning->heats[c].winner = 0;
     if (error != NULL)
         cx_restore_exception(error);
 }
 
 /* With constant sizes there is only one class, so the other plans are freed. */
 static void
-drop_losers(CxRace *race, int winner)
+drop_losers(CxAutotune *tuning, int winner)
 {
-    for (int k = 1; k < race->count && !race->programs[0]->is_symbolic; k++)
+    for (int k = 1; k < tuning->count && !tuning->programs[0]->is_symbolic; k++)
         if (k != winner)
-            Py_CLEAR(race->programs[k]);
+            Py_CLEAR(tuning->programs[k]);
 }
 
 static void
-tell(const CxRace *race, PyObject *specialization, int class)
+report(const CxAutotune *tuning, PyObject *specialization, int class)
 {
     PyObject *error = cx_take_exception();
-    PyObject *told = PyObject_CallFunction(race->done, "Oi", specialization, class);
+    PyObject *reported = PyObject_CallFunction(tuning->done, "Oi", specialization, class);
 
-    if (told == NULL)
-        PyErr_WriteUnraisable(race->done);
-    Py_XDECREF(told);
+    if (reported == NULL)
+        PyErr_WriteUnraisable(tuning->done);
+    Py_XDECREF(reported);
     if (error != NULL)
         cx_restore_exception(error);
 }
 
 void
-cx_race_end(CxRace *race, PyObject *specialization, CxTimedRun *lap, CxLapEnd how)
+cx_autotune_end(CxAutotune *tuning, PyObject *specialization, CxTimedRun *run, CxRunEnd how)
 {
-    TimingRound *heat = &race->heats[lap->class];
-    bool was_over = heat->winner >= 0;
+    TimingRound *timing = &tuning->heats[run->class];
+    bool was_over = timing->winner >= 0;
 
-    race->running -= lap->is_counted;
-    if (how == CX_LAP_FAILED && lap->plan > 0) {
-        put_out(race, lap->plan);
-        end_round(race, heat);
-    } else if (lap->began != 0 && !was_over) {
-        if (how == CX_LAP_DONE && lap->crowd == race->crowd)
-            note_time(race, heat, lap, time_taken(race, lap));
-        else if (++heat->untimed > MAX_UNTIMED) /* otherwise it would never end */
-            heat->winner = 0;
+    tuning->running -= run->is_counted;
+    if (how == CX_RUN_FAILED && run->plan > 0) {
+        put_out(tuning, run->plan);
+        end_round(tuning, timing);
+    } else if (run->began != 0 && !was_over) {
+        if (how == CX_RUN_DONE && run->crowd == tuning->crowd)
+            note_time(tuning, timing, run, time_taken(tuning, run));
+        else if (++timing->untimed > MAX_UNTIMED) /* otherwise it would never end */
+            timing->winner = 0;
     }
-    if (!was_over && heat->winner >= 0) {
-        drop_losers(race, heat->winner);
-        tell(race, specialization, lap->class);
+    if (!was_over && timing->winner >= 0) {
+        drop_losers(tuning, timing->winner);
+        report(tuning, specialization, run->class);
     }
-    Py_CLEAR(lap->program);
+    Py_CLEAR(run->program);
 }
 
 /* ---- reports ---- */
 
 static PyObject *
-plan_rows(const CxRace *race)
+plan_rows(const CxAutotune *tuning)
 {
-    PyObject *rows = PyList_New(race->count);
-    for (int k = 0; rows != NULL && k < race->count; k++)
-        cx_put_item(&rows, k, PyTuple_Pack(2, race->names[k], race->whys[k]));
+    PyObject *rows = PyList_New(tuning->count);
+    for (int k = 0; rows != NULL && k < tuning->count; k++)
+        cx_put_item(&rows, k, PyTuple_Pack(2, tuning->names[k], tuning->whys[k]));
     return rows;
 }
 
 static PyObject *
-heat_times(const CxRace *race, const TimingRound *heat)
+round_times(const CxAutotune *tuning, const TimingRound *timing)
 {
-    PyObject *rows = PyList_New(race->count);
-    for (int k = 0; rows != NULL && k < race->count; k++) {
-        const Times *times = &heat->times[k];
+    PyObject *rows = PyList_New(tuning->count);
+    for (int k = 0; rows != NULL && k < tuning->count; k++) {
+        const Times *times = &timing->times[k];
         cx_put_item(&rows, k, Py_BuildValue("(iL)", times->count, (long long)median_of(times)));
     }
     return rows;
 }
 
 PyObject *
-cx_race_rows(const CxRace *race)
+cx_autotune_rows(const CxAutotune *tuning)
 {
-    if (race == NULL)
+    if (tuning == NULL)
         Py_RETURN_NONE;
-    PyObject *plans = plan_rows(race), *heats = PyList_New(0);
+    PyObject *plans = plan_rows(tuning), *heats = PyList_New(0);
     bool failed = plans == NULL || heats == NULL;
 
     for (int c = 0; !failed && c < CX_TRIAL_CLASSES; c++) {
-        const TimingRound *heat = &race->heats[c];
-        if (heat->calls == 0 && heat->winner < 0)
+        const TimingRound *timing = &tuning->heats[c];
+        if (timing->calls == 0 && timing->winner < 0)
             continue;
-        PyObject *winner = heat->winner < 0 ? Py_None : race->names[heat->winner];
-        PyObject *row = Py_BuildValue("(iOiN)", c, winner, heat->calls, heat_times(race, heat));
+        PyObject *winner = timing->winner < 0 ? Py_None : tuning->names[timing->winner];
+        PyObject *row = Py_BuildValue("(iOiN)", c, winner, timing->calls, round_times(tuning, timing));
         failed = row == NULL || PyList_Append(heats, row) < 0;
         Py_XDECREF(row);
     }
@@ -483,21 +483,21 @@ cx_race_rows(const CxRace *race)
 /* ---- the module's ---- */
 
 PyObject *
-cx_set_beside(PyObject *module, PyObject *number)
+cx_set_alongside(PyObject *module, PyObject *number)
 {
     CxState *state = PyModule_GetState(module);
     long beside = PyLong_AsLong(number);
 
-    if (beside < CX_BESIDE_nothing || beside > CX_BESIDE_ending)
+    if (beside < CX_ALONGSIDE_nothing || beside > CX_ALONGSIDE_ending)
         return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_ValueError, "beside is 0, 1 or 2");
     state->beside = (int)beside;
     Py_RETURN_NONE;
 }
 
 PyObject *
-cx_set_race_clock(PyObject *module, PyObject *clock)
+cx_set_autotune_clock(PyObject *module, PyObject *clock)
 {
     CxState *state = PyModule_GetState(module);
-    Py_XSETREF(state->race_clock, clock == Py_None ? NULL : Py_NewRef(clock));
+    Py_XSETREF(state->autotune_clock, clock == Py_None ? NULL : Py_NewRef(clock));
     Py_RETURN_NONE;
 }

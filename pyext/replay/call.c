@@ -109,7 +109,7 @@ diagnose(CxFunction *f, const Call *call, PyObject *result, CxSpecialization *sp
 }
 
 static PyObject *
-ask_python(CxFunction *f, const Call *call)
+call_miss_handler(CxFunction *f, const Call *call)
 {
     Py_ssize_t nargs = PyVectorcall_NARGS(call->nargsf);
     PyObject *tuple = PyTuple_New(call->count), *positional = PyTuple_New(nargs),
@@ -185,12 +185,12 @@ call_numpy(CxFunction *f, CxNumpyTiming *trial, const Call *call)
 
 /* The dispatcher, or the original function where that is faster. */
 static PyObject *
-call_driven(CxFunction *f, CxNumpyTiming *trial, const Call *call)
+call_split(CxFunction *f, CxNumpyTiming *trial, const Call *call)
 {
     if (cx_trial_chooses_numpy(trial))
         return call_numpy(f, trial, call);
     int64_t began = cx_trial_is_open(trial) ? ci_os_time_ns() : 0, misses = cx_time_in_misses(f->state);
-    PyObject *result = cx_driven_call(&f->driven, call->args, call->nargsf, call->names);
+    PyObject *result = cx_split_calls_run(&f->split_calls, call->args, call->nargsf, call->names);
 
     if (result != NULL)
         cx_trial_end(trial, false, moved(f, began, misses));
@@ -202,14 +202,14 @@ call_miss(CxFunction *f, const Call *call)
 {
     bool asks = true;
 
-    if (f->driven.count + f->accounts.count == 0)
-        return ask_python(f, call);
+    if (f->split_calls.count + f->accounts.count == 0)
+        return call_miss_handler(f, call);
     CxKind kind = cx_kind_of(call->bound, call->count);
-    CxNumpyTiming *trial = cx_driven_trial(&f->driven, &kind);
+    CxNumpyTiming *trial = cx_split_calls_trial(&f->split_calls, &kind);
     if (trial != NULL)
-        return call_driven(f, trial, call);
+        return call_split(f, trial, call);
     CxAccount *account = cx_accounts_find(&f->accounts, &kind, &asks);
-    return asks ? ask_python(f, call) : call_timed(f, account, call);
+    return asks ? call_miss_handler(f, call) : call_timed(f, account, call);
 }
 
 static PyObject *
@@ -296,18 +296,18 @@ done:
 
 /* ---- assignment to the function's code and defaults ---- */
 
-/* Reads the parameters again; `renew` drops the specializations. */
+/* Reads the parameters again; `refresh` drops the specializations. */
 static int
-renew(CxFunction *f)
+refresh(CxFunction *f)
 {
     PyObject *names = NULL, *kinds = NULL, *defaults = NULL, *made = NULL;
     CxSignature fresh = {0};
 
     cx_body_note(&f->body, f->body.function);
-    cx_twins_clear(&f->twins);
-    if (f->renew == NULL)
+    cx_device_variants_clear(&f->variants);
+    if (f->refresh == NULL)
         return 0;
-    made = PyObject_CallOneArg(f->renew, (PyObject *)f);
+    made = PyObject_CallOneArg(f->refresh, (PyObject *)f);
     if (made == NULL ||
         !PyArg_ParseTuple(made, "O!O!O!", &PyTuple_Type, &names, &PyTuple_Type, &kinds,
                           &PyTuple_Type, &defaults) ||
@@ -364,15 +364,15 @@ call_compiled(CxFunction *f, Call *call)
     Py_ssize_t nargs = PyVectorcall_NARGS(call->nargsf);
     PyObject *result = NULL;
 
-    if (!cx_body_is_same(&f->body, &f->signature) && renew(f) < 0)
+    if (!cx_body_is_same(&f->body, &f->signature) && refresh(f) < 0)
         return NULL;
     call->count = f->signature.count;
     call->renewals = f->renewals;
     if (call->names != NULL || nargs != call->count || f->signature.npositional != call->count)
         return call_bound(f, call);
     /* All arguments are positional and complete: the caller's references are enough. */
-    if (f->twins.count > 0 &&
-        cx_device_variants_call(f->state, &f->twins, f->miss, call->args, nargs, &result))
+    if (f->variants.count > 0 &&
+        cx_device_variants_call(f->state, &f->variants, f->miss, call->args, nargs, &result))
         return result;
     call->bound = call->args;
     return call_once(f, call);

@@ -8,7 +8,7 @@
 
 /* Finds the devices of the arguments; false if the call is not handled here. */
 static bool
-describe(const CxState *state, PyObject *const *args, Py_ssize_t count, CxTwin *out)
+describe(const CxState *state, PyObject *const *args, Py_ssize_t count, CxDeviceVariant *out)
 {
     out->device = NULL;
     out->count = (int)count;
@@ -34,54 +34,54 @@ describe(const CxState *state, PyObject *const *args, Py_ssize_t count, CxTwin *
     return out->device != NULL;
 }
 
-static const CxTwin *
-find(const CxDeviceVariants *twins, const CxTwin *like)
+static const CxDeviceVariant *
+find(const CxDeviceVariants *variants, const CxDeviceVariant *like)
 {
-    for (int k = 0; k < twins->count; k++) {
-        const CxTwin *twin = &twins->twins[k];
-        if (twin->device == like->device && twin->count == like->count &&
-            memcmp(twin->where, like->where, (size_t)like->count) == 0)
-            return twin;
+    for (int k = 0; k < variants->count; k++) {
+        const CxDeviceVariant *variant = &variants->variants[k];
+        if (variant->device == like->device && variant->count == like->count &&
+            memcmp(variant->where, like->where, (size_t)like->count) == 0)
+            return variant;
     }
     return NULL;
 }
 
 int
-cx_twins_note(const CxState *state, CxDeviceVariants *twins, PyObject *args)
+cx_device_variants_note(const CxState *state, CxDeviceVariants *variants, PyObject *args)
 {
     PyObject *function = NULL, *call = NULL;
-    CxTwin made;
+    CxDeviceVariant made;
 
-    if (!PyArg_ParseTuple(args, "OO!:note_twin", &function, &PyTuple_Type, &call))
+    if (!PyArg_ParseTuple(args, "OO!:note_device_variant", &function, &PyTuple_Type, &call))
         return -1;
     if (function == Py_None)
-        cx_twins_clear(twins);
+        cx_device_variants_clear(variants);
     if (!describe(state, PySequence_Fast_ITEMS(call), PyTuple_GET_SIZE(call), &made) ||
-        find(twins, &made) != NULL)
+        find(variants, &made) != NULL)
         return 0;
     made.function = Py_NewRef(function);
     PyObject *last = NULL;
-    if (twins->count == CX_MAX_TWINS)
-        last = twins->twins[--twins->count].function;
-    memmove(twins->twins + 1, twins->twins, sizeof made * (size_t)twins->count);
-    twins->twins[0] = made;
-    twins->count++;
+    if (variants->count == CX_MAX_DEVICE_VARIANTS)
+        last = variants->variants[--variants->count].function;
+    memmove(variants->variants + 1, variants->variants, sizeof made * (size_t)variants->count);
+    variants->variants[0] = made;
+    variants->count++;
     Py_XDECREF(last);
     return 0;
 }
 
 void
-cx_twins_clear(CxDeviceVariants *twins)
+cx_device_variants_clear(CxDeviceVariants *variants)
 {
-    while (twins->count > 0)
-        Py_DECREF(twins->twins[--twins->count].function);
+    while (variants->count > 0)
+        Py_DECREF(variants->variants[--variants->count].function);
 }
 
 int
-cx_twins_visit(const CxDeviceVariants *twins, visitproc visit, void *arg)
+cx_device_variants_visit(const CxDeviceVariants *variants, visitproc visit, void *arg)
 {
-    for (int k = 0; k < twins->count; k++)
-        Py_VISIT(twins->twins[k].function);
+    for (int k = 0; k < variants->count; k++)
+        Py_VISIT(variants->variants[k].function);
     return 0;
 }
 
@@ -131,7 +131,7 @@ static bool
 is_for_python(CxState *state)
 {
     return PyErr_ExceptionMatches(cx_exception(state, "CheckFailed")) ||
-           PyErr_ExceptionMatches(cx_exception(state, "QuickerOnHost"));
+           PyErr_ExceptionMatches(cx_exception(state, "FasterOnHost"));
 }
 
 /* Completes the current exception, so that the caller sees it like one of the function's own. */
@@ -152,15 +152,15 @@ say_more(PyObject *miss, PyObject *const *args, Py_ssize_t count)
 }
 
 int
-cx_device_variants_call(CxState *state, const CxDeviceVariants *twins, PyObject *miss, PyObject *const *args,
+cx_device_variants_call(CxState *state, const CxDeviceVariants *variants, PyObject *miss, PyObject *const *args,
               Py_ssize_t count, PyObject **result)
 {
     PyObject *handles[CX_MAX_DEVICE_ARGUMENTS];
-    CxTwin like;
+    CxDeviceVariant like;
 
-    if (twins->count == 0 || state->is_exact || !describe(state, args, count, &like))
+    if (variants->count == 0 || state->is_exact || !describe(state, args, count, &like))
         return 0;
-    const CxTwin *found = find(twins, &like);
+    const CxDeviceVariant *found = find(variants, &like);
     if (found == NULL)
         return 0;
     PyObject *function = Py_NewRef(found->function);

@@ -9,13 +9,13 @@ function_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     static char *names[] = {"fn", "parameters", "kinds", "defaults", "miss", "renew", NULL};
     PyObject *fn = NULL, *parameters = NULL, *kinds = NULL, *defaults = NULL, *miss = NULL,
-             *renew = NULL;
+             *refresh = NULL;
     CxFunction *f = NULL;
 
     CX_ENTRY();
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO!O!O!O|O:CompiledFunction", names, &fn,
                                      &PyTuple_Type, &parameters, &PyTuple_Type, &kinds,
-                                     &PyTuple_Type, &defaults, &miss, &renew))
+                                     &PyTuple_Type, &defaults, &miss, &refresh))
         return NULL;
     CxState *state = cx_state_of_type(type);
     f = state ? (CxFunction *)type->tp_alloc(type, 0) : NULL;
@@ -25,12 +25,12 @@ function_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     f->vectorcall = cx_function_call;
     f->fn = Py_NewRef(fn);
     f->miss = Py_NewRef(miss);
-    f->renew = Py_XNewRef(renew);
+    f->refresh = Py_XNewRef(refresh);
     PyObject *function = cx_python_function(fn);
     cx_body_note(&f->body, function);
     Py_XDECREF(function);
     f->table = PyTuple_New(0);
-    f->where = cx_body_place(fn);
+    f->where = cx_body_location(fn);
     if (f->table == NULL || PyErr_Occurred() ||
         cx_signature_open(&f->signature, parameters, kinds, defaults, state->missing) < 0)
         Py_CLEAR(f);
@@ -45,12 +45,12 @@ function_traverse(PyObject *self, visitproc visit, void *arg)
     Py_VISIT(f->fn);
     Py_VISIT(f->signature.defaults);
     Py_VISIT(f->miss);
-    Py_VISIT(f->renew);
+    Py_VISIT(f->refresh);
     Py_VISIT(f->body.function);
     Py_VISIT(f->table);
     Py_VISIT(f->dict);
-    int status = cx_twins_visit(&f->twins, visit, arg);
-    return status ? status : cx_driven_visit(&f->driven, visit, arg);
+    int status = cx_device_variants_visit(&f->variants, visit, arg);
+    return status ? status : cx_split_calls_visit(&f->split_calls, visit, arg);
 }
 
 /* After this a call of the function raises an exception. */
@@ -59,14 +59,14 @@ function_clear(PyObject *self)
 {
     CxFunction *f = (CxFunction *)self;
     Py_CLEAR(f->dict);
-    cx_driven_clear(&f->driven);
-    cx_twins_clear(&f->twins);
+    cx_split_calls_clear(&f->split_calls);
+    cx_device_variants_clear(&f->variants);
     PyObject *empty = PyTuple_New(0);
     if (empty != NULL)
         Py_XSETREF(f->table, empty);
     else
         PyErr_Clear();
-    Py_CLEAR(f->renew);
+    Py_CLEAR(f->refresh);
     cx_body_note(&f->body, NULL);
     if (f->fn != NULL)
         Py_SETREF(f->fn, Py_NewRef(Py_None));
@@ -113,12 +113,12 @@ function_dealloc(PyObject *self)
     Py_XDECREF(f->fn);
     cx_signature_close(&f->signature);
     Py_XDECREF(f->miss);
-    Py_XDECREF(f->renew);
+    Py_XDECREF(f->refresh);
     cx_body_note(&f->body, NULL);
     Py_XDECREF(f->table);
     cx_accounts_clear(&f->accounts);
-    cx_driven_free(&f->driven);
-    cx_twins_clear(&f->twins);
+    cx_split_calls_free(&f->split_calls);
+    cx_device_variants_clear(&f->variants);
     Py_XDECREF(f->dict);
     Py_XDECREF(f->where);
     cx_object_free(self);
@@ -169,8 +169,8 @@ function_drop_all(PyObject *self, PyObject *unused)
     CxFunction *f = (CxFunction *)self;
     (void)unused;
     cx_accounts_clear(&f->accounts);
-    cx_driven_clear(&f->driven);
-    cx_twins_clear(&f->twins);
+    cx_split_calls_clear(&f->split_calls);
+    cx_device_variants_clear(&f->variants);
     return replace_table(f, PyTuple_New(0));
 }
 
@@ -188,7 +188,7 @@ read_kind(const CxFunction *f, PyObject *bound, CxKind *kind)
 }
 
 static PyObject *
-function_note_driven(PyObject *self, PyObject *args)
+function_note_split_calls(PyObject *self, PyObject *args)
 {
     CxFunction *f = (CxFunction *)self;
     PyObject *driver = NULL, *fix = NULL, *object = NULL;
@@ -196,23 +196,23 @@ function_note_driven(PyObject *self, PyObject *args)
     CxKind kind;
 
     CX_ENTRY();
-    if (!PyArg_ParseTuple(args, "OOOp:note_driven", &driver, &fix, &object, &is_timed))
+    if (!PyArg_ParseTuple(args, "OOOp:note_split_calls", &driver, &fix, &object, &is_timed))
         return NULL;
     f->lent.count = 0;
     if (driver == Py_None)
-        cx_driven_clear(&f->driven);
+        cx_split_calls_clear(&f->split_calls);
     else if (!cx_kind_from_object(object, &kind) ||
-             cx_driven_note(&f->driven, driver, fix, &kind, is_timed) < 0)
+             cx_split_calls_note(&f->split_calls, driver, fix, &kind, is_timed) < 0)
         return NULL;
     Py_RETURN_NONE;
 }
 
 static PyObject *
-function_note_twin(PyObject *self, PyObject *args)
+function_note_device_variant(PyObject *self, PyObject *args)
 {
     CxFunction *f = (CxFunction *)self;
     CX_ENTRY();
-    return cx_twins_note(f->state, &f->twins, args) < 0 ? NULL : Py_NewRef(Py_None);
+    return cx_device_variants_note(f->state, &f->variants, args) < 0 ? NULL : Py_NewRef(Py_None);
 }
 
 static PyObject *
@@ -285,8 +285,8 @@ static PyMethodDef function_methods[] = {
     WITH_KEYWORDS(warm),
     CX_METHOD(CompiledFunction, add, function_add, METH_O),
     CX_METHOD(CompiledFunction, drop, function_drop, METH_O),
-    CX_METHOD(CompiledFunction, note_driven, function_note_driven, METH_VARARGS),
-    CX_METHOD(CompiledFunction, note_twin, function_note_twin, METH_VARARGS),
+    CX_METHOD(CompiledFunction, note_split_calls, function_note_split_calls, METH_VARARGS),
+    CX_METHOD(CompiledFunction, note_device_variant, function_note_device_variant, METH_VARARGS),
     CX_METHOD(CompiledFunction, account, function_account, METH_O),
     CX_METHOD(CompiledFunction, accounts, function_accounts, METH_NOARGS),
     CX_METHOD(CompiledFunction, clear, function_drop_all, METH_NOARGS),
@@ -336,14 +336,14 @@ static PyObject *
 function_is_driver_timed(PyObject *self, void *closure)
 {
     (void)closure;
-    return PyBool_FromLong(cx_driven_is_open(&((CxFunction *)self)->driven));
+    return PyBool_FromLong(cx_split_calls_is_open(&((CxFunction *)self)->split_calls));
 }
 
 static PyObject *
-function_why_not_driven(PyObject *self, void *closure)
+function_why_not_split_calls(PyObject *self, void *closure)
 {
     (void)closure;
-    return cx_driven_text(&((CxFunction *)self)->driven);
+    return cx_split_calls_text(&((CxFunction *)self)->split_calls);
 }
 
 #define ATTRIBUTE(name)                                                                            \
@@ -356,7 +356,7 @@ static PyGetSetDef function_getset[] = {
     ATTRIBUTE(__defaults__),
     ATTRIBUTE(__kwdefaults__),
     CX_GETTER(CompiledFunction, is_driver_timed, function_is_driver_timed, NULL, NULL),
-    CX_GETTER(CompiledFunction, why_not_driven, function_why_not_driven, NULL, NULL),
+    CX_GETTER(CompiledFunction, why_not_split_calls, function_why_not_split_calls, NULL, NULL),
     {NULL, NULL, NULL, NULL, NULL},
 };
 

@@ -23,12 +23,12 @@ typedef struct CxFunction {
     CxState *state;
     CxSignature signature;
     PyObject *fn, *miss, *table, *dict, *weakrefs;
-    PyObject *renew;   /* returns the parameters after code or defaults were assigned, or NULL */
+    PyObject *refresh;   /* returns the parameters after code or defaults were assigned, or NULL */
     CxBody body;
     CxLent lent;
     CxAccounts accounts;    /* of the kinds of calls that no specialization fits */
-    CxDriven driven;        /* calls that a dispatcher runs */
-    CxDeviceVariants twins;          /* variants for arguments that are device arrays */
+    CxSplitCalls split_calls;        /* calls that a dispatcher runs */
+    CxDeviceVariants variants;          /* variants for arguments that are device arrays */
     /* `latest` and `table` are replaced and counted with the GIL; a call holds a reference to
      * its own. */
     const PyObject *latest; /* the specialization that ran the last call; only compared */

@@ -53,12 +53,12 @@ cx_body_is_same(const CxBody *body, const CxSignature *signature)
 }
 
 PyObject *
-cx_body_place(PyObject *fn)
+cx_body_location(PyObject *fn)
 {
     PyObject *function = cx_python_function(fn);
     PyObject *code = function ? PyFunction_GET_CODE(function) : NULL;
     Py_XDECREF(function); /* fn holds a reference */
     if (code == NULL || !PyUnicode_Check(((PyCodeObject *)code)->co_filename))
         return NULL;
-    return cx_place_text(code);
+    return cx_location_text(code);
 }

@@ -11,7 +11,7 @@ typedef struct CxBody {
 /* The function, or NULL without an exception. */
 PyObject *cx_python_function(PyObject *fn);
 /* "model.py:12", as guards name the function; NULL without an exception if it has no code. */
-PyObject *cx_body_place(PyObject *fn);
+PyObject *cx_body_location(PyObject *fn);
 void cx_body_note(CxBody *body, PyObject *function); /* NULL clears it */
 /* True if the function still has the recorded code and defaults, and the keyword defaults of the
  * signature. */

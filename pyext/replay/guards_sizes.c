@@ -263,12 +263,12 @@ as_bound(CxGuards *g, CiShapeGuard *guard)
 {
     if (guard->relation != CI_REL_le && guard->relation != CI_REL_lt)
         return false;
-    const CiExpr *room = ci_expr_sub(g->sym, guard->right, guard->left);
+    const CiExpr *slack = ci_expr_sub(g->sym, guard->right, guard->left);
     int64_t spare = guard->relation == CI_REL_lt; /* room >= spare */
-    bool is_symbol = room->kind == CI_EXPR_symbol,
-         is_one = room->kind == CI_EXPR_linear && room->nargs == 1;
-    const CiExpr *symbol = is_symbol ? room : is_one ? room->args[0] : NULL;
-    int64_t coef = is_symbol ? 1 : is_one ? room->coefs[0] : 0, value = is_symbol ? 0 : room->value;
+    bool is_symbol = slack->kind == CI_EXPR_symbol,
+         is_one = slack->kind == CI_EXPR_linear && slack->nargs == 1;
+    const CiExpr *symbol = is_symbol ? slack : is_one ? slack->args[0] : NULL;
+    int64_t coef = is_symbol ? 1 : is_one ? slack->coefs[0] : 0, value = is_symbol ? 0 : slack->value;
     if ((coef != 1 && coef != -1) || symbol->kind != CI_EXPR_symbol)
         return false;
     guard->relation = CI_REL_le;

@@ -82,14 +82,14 @@ static PyObject *
 find_after(PyTypeObject *class, PyObject *name, PyObject *after)
 {
     PyObject *mro = class->tp_mro, *found = NULL;
-    bool is_behind = false;
+    bool is_following = false;
 
     for (Py_ssize_t k = 0; mro != NULL && found == NULL && !PyErr_Occurred() && k < PyTuple_GET_SIZE(mro); k++) {
         PyObject *base = PyTuple_GET_ITEM(mro, k);
-        PyObject *dict = is_behind ? own_names((PyTypeObject *)base) : NULL;
+        PyObject *dict = is_following ? own_names((PyTypeObject *)base) : NULL;
         found = dict != NULL ? PyDict_GetItemWithError(dict, name) : NULL;
         Py_XDECREF(dict);
-        is_behind |= base == after;
+        is_following |= base == after;
     }
     return found;
 }

@@ -72,7 +72,7 @@ cx_trial_of(const CxProgram *program, bool reads_all)
     if (!may_be_numpys(program) || has_compiled_loops(program->graph->body))
         return trial;
     trial.is_wanted = program->externs > 0 || program->is_symbolic || reads_all;
-    trial.asks_long = program->is_symbolic || reads_all || has_regions(program->graph->body);
+    trial.times_long_calls = program->is_symbolic || reads_all || has_regions(program->graph->body);
     return trial;
 }
 
@@ -87,7 +87,7 @@ cx_trial_of_piece(const CxProgram *program)
 CxNumpyTiming
 cx_trial_of_interpreted(const CxProgram *program)
 {
-    return (CxNumpyTiming){.is_wanted = may_be_numpys(program), .asks_long = true};
+    return (CxNumpyTiming){.is_wanted = may_be_numpys(program), .times_long_calls = true};
 }
 
 int
@@ -138,7 +138,7 @@ is_over(const CxNumpyTiming *trial)
     is_clear |= trial->counts[0] >= calls_needed(trial) && trial->counts[1] == 0 &&
                 trial->best[1] > EXPECTED * trial->best[0];
 
-    return !trial->is_wanted || trial->is_lost || is_clear || (is_long && !trial->asks_long) ||
+    return !trial->is_wanted || trial->is_lost || is_clear || (is_long && !trial->times_long_calls) ||
            are_both_timed(trial);
 }
 
@@ -151,7 +151,7 @@ cx_trial_after(const CxProgram *program, double numpy, int calls, double compile
     if (!trial.is_wanted)
         return trial;
     bool loops = has_compiled_loops(program->graph->body);
-    trial.asks_long = !program->is_symbolic || !loops;
+    trial.times_long_calls = !program->is_symbolic || !loops;
     if (program->is_symbolic)
         return trial;
     if (calls >= CLEAR_CALLS || compiled > 0) /* a first call may take many times longer than later ones */

@@ -7,7 +7,7 @@
 /* Threads may record times concurrently; some more are then recorded. */
 typedef struct CxNumpyTiming {
     bool is_wanted, is_lost; /* lost: the original function runs */
-    bool asks_long;          /* calls that take long are timed, too */
+    bool times_long_calls;          /* calls that take long are timed, too */
     int16_t counts[2];       /* calls timed: compiled, NumPy */
     int16_t calls;           /* since it was decided; not counted after the last review */
     int64_t best[2];         /* nanoseconds; of NumPy while no call is timed: expected, or 0 */

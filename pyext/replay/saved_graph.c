@@ -236,7 +236,7 @@ body_parse(CiContext *ctx, void *arg)
     Parse *p = arg;
     p->graph = ci_graph_parse(ctx, p->text);
     p->form = ci_text_new(ctx);
-    ci_graph_print_form(&p->form, p->graph);
+    ci_graph_print_canonical(&p->form, p->graph);
 }
 
 /* Finds the program among those of this process, or compiles it. Its library calls are

@@ -18,9 +18,9 @@ struct CxSpecialization {
     int ninputs;
     bool acts; /* making the result may have effects */
     CxNumpyTiming trials[CX_TRIAL_CLASSES]; /* only the first with constant sizes */
-    CxRace *race;         /* trials of its program's plans, or NULL */
+    CxAutotune *tuning;         /* trials of its program's plans, or NULL */
     /* Called once, by the first call that could be part of a trial; or NULL. */
-    PyObject *race_asker;
+    PyObject *autotune_requester;
     /* The following fields are changed with the GIL, never during a run. */
     unsigned diagnosed; /* float flags that NumPy has been asked about */
     Py_ssize_t hits;
@@ -57,7 +57,7 @@ cx_specialization_new(CxState *state, CxProgram *program, CxGuards *guards, CxRe
 }
 
 /* Temporary arrays of one call; small ones are on the stack. */
-typedef struct Room {
+typedef struct Scratch {
     PyObject **values, **objects, **buffers;
     void **inputs;
     const int64_t **sizes;
@@ -69,10 +69,10 @@ typedef struct Room {
     bool can_undo;     /* until then the run can be undone, and the original function run the call */
     bool is_numpys;    /* it is to, because NumPy has warnings to give */
     double small[192];
-} Room;
+} Scratch;
 
 static int
-room_open(Room *r, const CxSpecialization *s)
+scratch_open(Scratch *r, const CxSpecialization *s)
 {
     size_t nvalues = (size_t)cx_guards_count(s->guards), n = (size_t)s->ninputs,
            nbuffers = s->program ? (size_t)s->program->nbuffers : 0,
@@ -101,7 +101,7 @@ room_open(Room *r, const CxSpecialization *s)
 }
 
 static int
-fill_inputs(CxSpecialization *s, Room *r)
+fill_inputs(CxSpecialization *s, Scratch *r)
 {
     int nscalars = 0;
     bool is_on_device = cx_is_on_device(&s->program->options, s->program->backend);
@@ -147,7 +147,7 @@ suspects_of(CxSpecialization *s, unsigned flags)
 
 /* NULL without an exception if NumPy is to run the call. */
 static PyObject *
-run_and_make(CxSpecialization *s, Room *r, CxRun *run)
+run_and_make(CxSpecialization *s, Scratch *r, CxRun *run)
 {
     r->has_run = cx_program_run(run) == 0;
     r->is_numpys = r->has_run && r->can_undo && run->float_flags != 0 && suspects_of(s, run->float_flags) != 0;
@@ -156,7 +156,7 @@ run_and_make(CxSpecialization *s, Room *r, CxRun *run)
 
 /* Makes arrays where the program needs pointers, for the Python wrapper. */
 static PyObject *
-run_wrapped(CxSpecialization *s, Room *r, CxRun *run)
+run_wrapped(CxSpecialization *s, Scratch *r, CxRun *run)
 {
     for (int k = 0; k < s->ninputs; k++) {
         const CxInput *input = &s->inputs[k];
@@ -176,10 +176,10 @@ run_wrapped(CxSpecialization *s, Room *r, CxRun *run)
 }
 
 /* Checks the guards, and decides who runs the call. Fills the values and the table of the room. */
-static CxAnswer
-match(CxSpecialization *s, PyObject *const *args, Py_ssize_t nargs, Room *room)
+static CxMatchResult
+match(CxSpecialization *s, PyObject *const *args, Py_ssize_t nargs, Scratch *scratch)
 {
-    int fits = cx_guards_check(s->guards, args, nargs, room->values, room->table, &room->failure);
+    int fits = cx_guards_check(s->guards, args, nargs, scratch->values, scratch->table, &scratch->failure);
 
     if (fits != 1)
         return fits == CX_GUARDS_UNUSUAL ? CX_UNUSUAL : CX_NO_MATCH;
@@ -191,16 +191,16 @@ match(CxSpecialization *s, PyObject *const *args, Py_ssize_t nargs, Room *room)
 
 /* The size class of a call: by the number of elements of its arrays, if they vary. */
 static int
-class_of(CxSpecialization *s, const Room *room)
+class_of(CxSpecialization *s, const Scratch *scratch)
 {
     int64_t elements = 0;
-    bool is_asked = s->trials[0].is_wanted || s->race != NULL;
+    bool is_asked = s->trials[0].is_wanted || s->tuning != NULL;
 
     if (!is_asked || !s->program->is_symbolic)
         return 0;
     for (int k = 0; k < s->ninputs; k++)
         if (s->inputs[k].symbol < 0 && s->inputs[k].kind == CI_KIND_array)
-            elements += PyArray_SIZE((PyArrayObject *)room->values[s->inputs[k].source]);
+            elements += PyArray_SIZE((PyArrayObject *)scratch->values[s->inputs[k].source]);
     return cx_trial_class(elements);
 }
 
@@ -221,9 +221,9 @@ happens_once(const CxSpecialization *s)
 
 /* True if a run that has failed may have had effects. */
 static bool
-may_have_acted(const CxSpecialization *s, const Room *room)
+may_have_acted(const CxSpecialization *s, const Scratch *scratch)
 {
-    return writes_or_draws(s) || (room->has_run && s->acts);
+    return writes_or_draws(s) || (scratch->has_run && s->acts);
 }
 
 static bool
@@ -236,24 +236,24 @@ is_on_device(const CxSpecialization *s)
  * which have the largest possible size, could not be allocated and there was no effect. Never
  * with device arrays, whose memory NumPy cannot read. */
 static bool
-may_answer_itself(const CxSpecialization *s, const Room *room)
+may_answer_itself(const CxSpecialization *s, const Scratch *scratch)
 {
     if (is_on_device(s))
         return false;
     return PyErr_ExceptionMatches(cx_exception(s->state, "CheckFailed")) ||
-           (PyErr_ExceptionMatches(PyExc_MemoryError) && !may_have_acted(s, room));
+           (PyErr_ExceptionMatches(PyExc_MemoryError) && !may_have_acted(s, scratch));
 }
 
 /* Runs one plan of the program. */
 static PyObject *
-run_plan(CxSpecialization *s, CxProgram *plan, Room *room, unsigned *flags)
+run_plan(CxSpecialization *s, CxProgram *plan, Scratch *scratch, unsigned *flags)
 {
-    CxRun run = {.program = plan, .inputs = room->inputs, .input_objects = room->objects,
-                 .sizes = room->sizes, .table = room->table,
-                 .scalars = room->scalars, .slots = room->slots,
-                 .buffers = room->buffers, .shapes = cx_result_shapes(s->result)};
+    CxRun run = {.program = plan, .inputs = scratch->inputs, .input_objects = scratch->objects,
+                 .sizes = scratch->sizes, .table = scratch->table,
+                 .scalars = scratch->scalars, .slots = scratch->slots,
+                 .buffers = scratch->buffers, .shapes = cx_result_shapes(s->result)};
 
-    PyObject *result = plan->wrapper != NULL ? run_wrapped(s, room, &run) : run_and_make(s, room, &run);
+    PyObject *result = plan->wrapper != NULL ? run_wrapped(s, scratch, &run) : run_and_make(s, scratch, &run);
     *flags = run.float_flags;
     cx_run_close(&run);
     return result;
@@ -271,28 +271,28 @@ has_plan_failed(const CxSpecialization *s)
 /* Like run_plan, within a trial. If a plan fails before any effect, the default plan runs the
  * call. */
 static PyObject *
-run_raced(CxSpecialization *s, int class, Room *room, unsigned *flags)
+run_raced(CxSpecialization *s, int class, Scratch *scratch, unsigned *flags)
 {
-    CxTimedRun lap;
+    CxTimedRun timed;
 
-    cx_race_begin(s->race, class, &lap);
-    bool is_own = lap.program == s->program;
-    PyObject *result = run_plan(s, lap.program, room, flags);
+    cx_autotune_begin(s->tuning, class, &timed);
+    bool is_own = timed.program == s->program;
+    PyObject *result = run_plan(s, timed.program, scratch, flags);
     bool has_failed = result == NULL && !is_own && has_plan_failed(s);
-    cx_race_end(s->race, (PyObject *)s, &lap,
-                has_failed       ? CX_LAP_FAILED
-                : result == NULL ? CX_LAP_NO_TIME
-                                 : CX_LAP_DONE);
-    if (!has_failed || may_have_acted(s, room))
+    cx_autotune_end(s->tuning, (PyObject *)s, &timed,
+                    has_failed       ? CX_RUN_FAILED
+                    : result == NULL ? CX_RUN_NO_TIME
+                                 : CX_RUN_DONE);
+    if (!has_failed || may_have_acted(s, scratch))
         return result;
     PyErr_Clear();
-    return run_plan(s, s->program, room, flags);
+    return run_plan(s, s->program, scratch, flags);
 }
 
 /* Saves what the run will change if that may be asked for, or NULL. Where warnings are given once a line, only the first
  * call's are: a copy costs time. */
 static PyObject *
-save_for_undo(CxSpecialization *s, Room *room)
+save_for_undo(CxSpecialization *s, Scratch *scratch)
 {
     bool draws = cx_draws_any(s->guards),
          is_asked = happens_once(s) && !is_on_device(s) && (s->hits == 1 || cx_filters_are_strict(s->state));
@@ -300,30 +300,30 @@ save_for_undo(CxSpecialization *s, Room *room)
     if (!is_asked && !(draws && s->program->may_stop))
         return NULL;
     const CiGraph *writes = is_asked && s->program->writes ? s->program->graph : NULL;
-    PyObject *saved = cx_undo_save(s->guards, room->values, writes, s->inputs);
-    room->can_undo = is_asked && saved != NULL;
+    PyObject *saved = cx_undo_save(s->guards, scratch->values, writes, s->inputs);
+    scratch->can_undo = is_asked && saved != NULL;
     if (saved == NULL && writes != NULL && !PyErr_Occurred() && draws && s->program->may_stop)
-        saved = cx_undo_save(s->guards, room->values, NULL, NULL);
+        saved = cx_undo_save(s->guards, scratch->values, NULL, NULL);
     return saved;
 }
 
 /* Runs the program. *is_stopped: the result is NULL because the original function is to run the call: a check has failed, or
  * there are warnings to give; there was no effect. race: the size class of the trial, or -1 for the default plan. */
 static PyObject *
-run_program(CxSpecialization *s, Room *room, int race, unsigned *suspects, bool *is_stopped)
+run_program(CxSpecialization *s, Scratch *scratch, int tuning, unsigned *suspects, bool *is_stopped)
 {
-    PyObject *result = NULL, *saved = save_for_undo(s, room);
+    PyObject *result = NULL, *saved = save_for_undo(s, scratch);
     unsigned flags = 0;
 
-    if (PyErr_Occurred() || fill_inputs(s, room) < 0)
+    if (PyErr_Occurred() || fill_inputs(s, scratch) < 0)
         goto done;
-    result = race < 0 ? run_plan(s, s->program, room, &flags)
-                      : run_raced(s, race, room, &flags);
+    result = tuning < 0 ? run_plan(s, s->program, scratch, &flags)
+                      : run_raced(s, tuning, scratch, &flags);
     if (flags != 0 && result != NULL)
         *suspects = suspects_of(s, flags);
     if (*suspects != 0 && happens_once(s))
         *suspects |= CX_CALLED_ONCE;
-    if (result == NULL && (room->is_numpys || may_answer_itself(s, room))) {
+    if (result == NULL && (scratch->is_numpys || may_answer_itself(s, scratch))) {
         PyErr_Clear();
         *is_stopped = cx_undo(saved) == 0;
     }
@@ -338,27 +338,27 @@ race_of(CxSpecialization *s, int class)
 {
     if (s->program->wrapper != NULL)
         return -1;
-    if (s->race_asker != NULL)
-        cx_race_ask(&s->race_asker, (PyObject *)s);
-    return s->race != NULL ? class : -1;
+    if (s->autotune_requester != NULL)
+        cx_autotune_request(&s->autotune_requester, (PyObject *)s);
+    return s->tuning != NULL ? class : -1;
 }
 
 PyObject *
 cx_specialization_call(CxSpecialization *s, PyObject *const *args, Py_ssize_t nargs,
                        CxOutcome *outcome)
 {
-    Room room;
+    Scratch scratch;
     PyObject *result = NULL;
     bool is_stopped = false;
     int64_t began = s->times_calls ? ci_os_time_ns() : 0;
 
     *outcome = (CxOutcome){.answer = CX_NO_MATCH};
-    if (room_open(&room, s) < 0)
+    if (scratch_open(&scratch, s) < 0)
         return NULL;
-    outcome->answer = match(s, args, nargs, &room);
+    outcome->answer = match(s, args, nargs, &scratch);
     bool fits = outcome->answer == CX_MATCH;
-    int class = fits ? class_of(s, &room) : 0;
-    bool is_racing = fits && s->race != NULL && cx_race_is_open(s->race, class);
+    int class = fits ? class_of(s, &scratch) : 0;
+    bool is_racing = fits && s->tuning != NULL && cx_autotune_is_open(s->tuning, class);
     /* The winner is compared with NumPy. A program that is profiled runs, and is not timed. */
     bool is_timed = fits && !is_racing && (s->program == NULL || s->program->wrapper == NULL);
     outcome->trial = is_timed ? &s->trials[class] : NULL;
@@ -372,16 +372,16 @@ cx_specialization_call(CxSpecialization *s, PyObject *const *args, Py_ssize_t na
     bool pays = runs && s->program != NULL && s->program->on_paid != NULL;
     s->times_calls = fits ? is_open || pays : s->times_calls;
     if (runs) {
-        cx_guards_finish(s->guards, room.table);
+        cx_guards_finish(s->guards, scratch.table);
         result = s->program == NULL
-                     ? cx_result_make(s->result, NULL, room.values, room.table)
-                     : run_program(s, &room, race_of(s, class), &outcome->suspects, &is_stopped);
+                     ? cx_result_make(s->result, NULL, scratch.values, scratch.table)
+                     : run_program(s, &scratch, race_of(s, class), &outcome->suspects, &is_stopped);
         s->refusals = !is_stopped ? 0 : s->refusals + (s->refusals < MAX_REFUSALS);
         if (is_stopped)
             outcome->answer = CX_CHECK_FAILED;
     }
-    cx_guards_drop(s->guards, room.values);
-    PyMem_Free(room.block);
+    cx_guards_drop(s->guards, scratch.values);
+    PyMem_Free(scratch.block);
     if (runs && is_open)
         cx_trial_end(outcome->trial, false, began);
     if (pays && began != 0 && result != NULL && s->program->on_paid != NULL)
@@ -392,16 +392,16 @@ cx_specialization_call(CxSpecialization *s, PyObject *const *args, Py_ssize_t na
 PyObject *
 cx_specialization_why(CxSpecialization *s, PyObject *const *args, Py_ssize_t nargs)
 {
-    Room room;
+    Scratch scratch;
 
-    if (room_open(&room, s) < 0)
+    if (scratch_open(&scratch, s) < 0)
         return NULL;
-    int holds = cx_guards_check(s->guards, args, nargs, room.values, room.table, &room.failure);
+    int holds = cx_guards_check(s->guards, args, nargs, scratch.values, scratch.table, &scratch.failure);
     PyObject *why = holds == 1 ? Py_NewRef(Py_None) : NULL;
     if (holds != 1 && holds >= 0)
-        why = cx_guards_why_not(s->guards, &room.failure, room.values, room.table);
-    cx_guards_drop(s->guards, room.values);
-    PyMem_Free(room.block);
+        why = cx_guards_why_not(s->guards, &scratch.failure, scratch.values, scratch.table);
+    cx_guards_drop(s->guards, scratch.values);
+    PyMem_Free(scratch.block);
     return why;
 }
 
@@ -420,8 +420,8 @@ spec_traverse(PyObject *self, visitproc visit, void *arg)
     CxSpecialization *s = (CxSpecialization *)self;
     Py_VISIT(Py_TYPE(self));
     Py_VISIT(s->program);
-    Py_VISIT(s->race_asker);
-    int failed = cx_race_traverse(s->race, visit, arg);
+    Py_VISIT(s->autotune_requester);
+    int failed = cx_autotune_traverse(s->tuning, visit, arg);
     if (failed == 0)
         failed = cx_guards_traverse(s->guards, visit, arg);
     return failed ? failed : cx_result_traverse(s->result, visit, arg);
@@ -437,8 +437,8 @@ spec_dealloc(PyObject *self)
     cx_guards_free(s->guards);
     cx_result_free(s->result);
     PyMem_Free(s->inputs);
-    cx_race_free(s->race);
-    Py_XDECREF(s->race_asker);
+    cx_autotune_free(s->tuning);
+    Py_XDECREF(s->autotune_requester);
     Py_XDECREF(s->program);
     cx_object_free(self);
 }
@@ -459,16 +459,16 @@ spec_is_other_kind(PyObject *self, PyObject *args)
 {
     CxSpecialization *s = (CxSpecialization *)self;
     PyObject *bound = NULL;
-    Room room;
+    Scratch scratch;
 
     CX_ENTRY();
     if (!PyArg_ParseTuple(args, "O!:is_other_kind", &PyTuple_Type, &bound) ||
-        room_open(&room, s) < 0)
+        scratch_open(&scratch, s) < 0)
         return NULL;
     bool is_other = cx_guards_is_other_kind(s->guards, ((PyTupleObject *)bound)->ob_item,
-                                            PyTuple_GET_SIZE(bound), room.values, room.table);
-    cx_guards_drop(s->guards, room.values);
-    PyMem_Free(room.block);
+                                            PyTuple_GET_SIZE(bound), scratch.values, scratch.table);
+    cx_guards_drop(s->guards, scratch.values);
+    PyMem_Free(scratch.block);
     return PyBool_FromLong(is_other);
 }
 
@@ -499,7 +499,7 @@ GETTER(why_numpy, cx_trials_text(s->trials))
 GETTER(times, varies(s) ? Py_NewRef(Py_None) : cx_trials_times(s->trials))
 GETTER(is_trying, PyBool_FromLong(cx_trials_are_open(s->trials, varies(s))))
 GETTER(is_inexact, PyBool_FromLong(cx_specialization_is_inexact(s)))
-GETTER(race_rows, cx_race_rows(s->race))
+GETTER(autotune_rows, cx_autotune_rows(s->tuning))
 
 /* A method that begins another comparison with NumPy. */
 #define COMPARES(name, trial_of)                                                                   \
@@ -529,34 +529,34 @@ spec_compare(PyObject *self, PyObject *args)
 }
 
 static PyObject *
-spec_ask_for_race(PyObject *self, PyObject *asker)
+spec_request_autotuning(PyObject *self, PyObject *asker)
 {
     CxSpecialization *s = (CxSpecialization *)self;
-    if (s->program != NULL && s->race == NULL)
-        Py_XSETREF(s->race_asker, Py_NewRef(asker));
+    if (s->program != NULL && s->tuning == NULL)
+        Py_XSETREF(s->autotune_requester, Py_NewRef(asker));
     Py_RETURN_NONE;
 }
 
 /* A call in progress continues without it. */
 static PyObject *
-spec_race(PyObject *self, PyObject *args)
+spec_autotune(PyObject *self, PyObject *args)
 {
     CxSpecialization *s = (CxSpecialization *)self;
     PyObject *rows = NULL, *known = NULL, *done = NULL;
 
     CX_ENTRY();
-    if (!PyArg_ParseTuple(args, "O!O!O:race", &PyList_Type, &rows, &PyDict_Type, &known, &done))
+    if (!PyArg_ParseTuple(args, "O!O!O:autotune", &PyList_Type, &rows, &PyDict_Type, &known, &done))
         return NULL;
-    if (s->program == NULL || s->race != NULL)
-        return PyErr_Format(PyExc_ValueError, "race() was called before, or there is no program");
-    s->race = cx_race_new(s->program, rows, known, done);
-    return s->race != NULL ? Py_NewRef(Py_None) : NULL;
+    if (s->program == NULL || s->tuning != NULL)
+        return PyErr_Format(PyExc_ValueError, "autotune() was called before, or there is no program");
+    s->tuning = cx_autotune_new(s->program, rows, known, done);
+    return s->tuning != NULL ? Py_NewRef(Py_None) : NULL;
 }
 
 static PyMethodDef spec_methods[] = {
     CX_METHOD(Specialization, compare, spec_compare, METH_VARARGS),
-    CX_METHOD(Specialization, ask_for_race, spec_ask_for_race, METH_O),
-    CX_METHOD(Specialization, race, spec_race, METH_VARARGS),
+    CX_METHOD(Specialization, request_autotuning, spec_request_autotuning, METH_O),
+    CX_METHOD(Specialization, autotune, spec_autotune, METH_VARARGS),
     CX_METHOD(Specialization, try_numpy, spec_try_numpy, METH_NOARGS),
     CX_METHOD(Specialization, doubt, spec_doubt, METH_NOARGS),
     CX_METHOD(Specialization, why_not, spec_why_not, METH_VARARGS),
@@ -565,7 +565,7 @@ static PyMethodDef spec_methods[] = {
 };
 
 static PyGetSetDef spec_getset[] = {
-    CX_GETTER(Specialization, race_rows, get_race_rows, NULL, NULL),
+    CX_GETTER(Specialization, autotune_rows, get_autotune_rows, NULL, NULL),
     CX_GETTER(Specialization, guards, get_guards, NULL, NULL),
     CX_GETTER(Specialization, recipe, get_recipe, NULL, NULL),
     CX_GETTER(Specialization, why_numpy, get_why_numpy, NULL, NULL),

@@ -18,12 +18,12 @@ PyObject *cx_specialization_new(CxState *state, CxProgram *program, CxGuards *gu
  * has been changed, and the original function runs. */
 /* UNUSUAL: it would match for usual sizes. NUMPYS: it matches, but NumPy runs the call: see
  * numpy_timing.h. */
-typedef enum CxAnswer { CX_NO_MATCH, CX_UNUSUAL, CX_MATCH, CX_NUMPYS, CX_CHECK_FAILED } CxAnswer;
+typedef enum CxMatchResult { CX_NO_MATCH, CX_UNUSUAL, CX_MATCH, CX_NUMPYS, CX_CHECK_FAILED } CxMatchResult;
 /* The outcome of a call. suspects: float flags about which NumPy must be asked; CALLED_ONCE: not
  * by repeating the call, which would write or draw again. trial: that of the call's size class. */
 enum { CX_CALLED_ONCE = 1 << 8 };
 typedef struct CxOutcome {
-    CxAnswer answer;
+    CxMatchResult answer;
     unsigned suspects;
     CxNumpyTiming *trial;
 } CxOutcome;

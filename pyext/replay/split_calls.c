@@ -3,13 +3,13 @@
 #include "replay/split_calls.h"
 
 static int
-known(const CxDriven *d)
+known(const CxSplitCalls *d)
 {
-    return d->count < CX_MAX_DRIVEN ? d->count : CX_MAX_DRIVEN;
+    return d->count < CX_MAX_SPLIT_KINDS ? d->count : CX_MAX_SPLIT_KINDS;
 }
 
-static CxDrivenKind *
-find(const CxDriven *d, const CxKind *kind)
+static CxSplitKind *
+find(const CxSplitCalls *d, const CxKind *kind)
 {
     for (int k = 0; k < known(d); k++)
         if (d->kinds[k].kind == kind->kind)
@@ -18,18 +18,18 @@ find(const CxDriven *d, const CxKind *kind)
 }
 
 int
-cx_driven_note(CxDriven *d, PyObject *driver, PyObject *fix, const CxKind *kind, bool is_timed)
+cx_split_calls_note(CxSplitCalls *d, PyObject *driver, PyObject *fix, const CxKind *kind, bool is_timed)
 {
     if (d->driver != driver)
         d->count = 0;
-    if (d->kinds == NULL && (d->kinds = PyMem_Calloc(CX_MAX_DRIVEN, sizeof *d->kinds)) == NULL) {
+    if (d->kinds == NULL && (d->kinds = PyMem_Calloc(CX_MAX_SPLIT_KINDS, sizeof *d->kinds)) == NULL) {
         PyErr_NoMemory();
         return -1;
     }
     if (find(d, kind) == NULL) {
-        CxDrivenKind *added = &d->kinds[d->count++ % CX_MAX_DRIVEN];
+        CxSplitKind *added = &d->kinds[d->count++ % CX_MAX_SPLIT_KINDS];
         added->kind = kind->kind;
-        cx_trials_set(added->trials, (CxNumpyTiming){.is_wanted = is_timed, .asks_long = true});
+        cx_trials_set(added->trials, (CxNumpyTiming){.is_wanted = is_timed, .times_long_calls = true});
     }
     Py_XSETREF(d->driver, Py_NewRef(driver));
     Py_XSETREF(d->fix, Py_NewRef(fix));
@@ -38,7 +38,7 @@ cx_driven_note(CxDriven *d, PyObject *driver, PyObject *fix, const CxKind *kind,
 
 /* Keeps the memory of trials, because a call in progress may end one. */
 void
-cx_driven_clear(CxDriven *d)
+cx_split_calls_clear(CxSplitCalls *d)
 {
     d->count = 0;
     Py_CLEAR(d->driver);
@@ -46,15 +46,15 @@ cx_driven_clear(CxDriven *d)
 }
 
 void
-cx_driven_free(CxDriven *d)
+cx_split_calls_free(CxSplitCalls *d)
 {
-    cx_driven_clear(d);
+    cx_split_calls_clear(d);
     PyMem_Free(d->kinds);
     d->kinds = NULL;
 }
 
 int
-cx_driven_visit(const CxDriven *d, visitproc visit, void *arg)
+cx_split_calls_visit(const CxSplitCalls *d, visitproc visit, void *arg)
 {
     Py_VISIT(d->driver);
     Py_VISIT(d->fix);
@@ -76,14 +76,14 @@ fix_exception(PyObject *fix)
 }
 
 CxNumpyTiming *
-cx_driven_trial(const CxDriven *d, const CxKind *kind)
+cx_split_calls_trial(const CxSplitCalls *d, const CxKind *kind)
 {
-    CxDrivenKind *found = find(d, kind);
+    CxSplitKind *found = find(d, kind);
     return found == NULL ? NULL : &found->trials[cx_trial_class((int64_t)1 << (kind->class < 62 ? kind->class : 62))];
 }
 
 bool
-cx_driven_is_open(const CxDriven *d)
+cx_split_calls_is_open(const CxSplitCalls *d)
 {
     for (int k = 0; k < known(d); k++) {
         const CxNumpyTiming *trials = d->kinds[k].trials;
@@ -97,7 +97,7 @@ cx_driven_is_open(const CxDriven *d)
 }
 
 PyObject *
-cx_driven_text(const CxDriven *d)
+cx_split_calls_text(const CxSplitCalls *d)
 {
     for (int k = 0; k < known(d); k++) {
         PyObject *text = cx_trials_text(d->kinds[k].trials);
@@ -109,7 +109,7 @@ cx_driven_text(const CxDriven *d)
 }
 
 PyObject *
-cx_driven_call(const CxDriven *d, PyObject *const *args, size_t nargsf, PyObject *names)
+cx_split_calls_run(const CxSplitCalls *d, PyObject *const *args, size_t nargsf, PyObject *names)
 {
     PyObject *driver = Py_NewRef(d->driver), *fix = Py_NewRef(d->fix);
     PyObject *result = PyObject_Vectorcall(driver, args, nargsf, names);

@@ -6,31 +6,31 @@
 #include "replay/numpy_timing.h"
 
 /* Calls of one kind, and the comparison of the dispatcher with NumPy by size class. */
-typedef struct CxDrivenKind {
+typedef struct CxSplitKind {
     uint64_t kind;
     CxNumpyTiming trials[CX_TRIAL_CLASSES];
-} CxDrivenKind;
+} CxSplitKind;
 
-enum { CX_MAX_DRIVEN = 8 };
-typedef struct CxDriven {
+enum { CX_MAX_SPLIT_KINDS = 8 };
+typedef struct CxSplitCalls {
     int count;              /* kinds noted, also those overwritten; 0 without a driver */
-    CxDrivenKind *kinds;    /* the latest eight, none of which moves; NULL before the first */
+    CxSplitKind *kinds;    /* the latest eight, none of which moves; NULL before the first */
     PyObject *driver, *fix; /* both NULL, or none */
-} CxDriven;
+} CxSplitCalls;
 
 /* Lets the dispatcher run calls of a kind, one of the latest. fix(error) corrects the traceback of an exception from it.
  * is_timed: NumPy runs them if it is faster. -1 with an exception. */
-int cx_driven_note(CxDriven *driven, PyObject *driver, PyObject *fix, const CxKind *kind, bool is_timed);
-void cx_driven_clear(CxDriven *driven);
-void cx_driven_free(CxDriven *driven);
-int cx_driven_visit(const CxDriven *driven, visitproc visit, void *arg);
+int cx_split_calls_note(CxSplitCalls *split_calls, PyObject *driver, PyObject *fix, const CxKind *kind, bool is_timed);
+void cx_split_calls_clear(CxSplitCalls *split_calls);
+void cx_split_calls_free(CxSplitCalls *split_calls);
+int cx_split_calls_visit(const CxSplitCalls *split_calls, visitproc visit, void *arg);
 /* The trial of calls like this one, or NULL if no dispatcher runs them. */
-CxNumpyTiming *cx_driven_trial(const CxDriven *driven, const CxKind *kind);
+CxNumpyTiming *cx_split_calls_trial(const CxSplitCalls *split_calls, const CxKind *kind);
 /* Calls the dispatcher. */
-PyObject *cx_driven_call(const CxDriven *driven, PyObject *const *args, size_t nargsf, PyObject *names);
+PyObject *cx_split_calls_run(const CxSplitCalls *split_calls, PyObject *const *args, size_t nargsf, PyObject *names);
 /* True if calls of a kind are timed. */
-bool cx_driven_is_open(const CxDriven *driven);
+bool cx_split_calls_is_open(const CxSplitCalls *split_calls);
 /* Why NumPy runs calls: a text, or None. */
-PyObject *cx_driven_text(const CxDriven *driven);
+PyObject *cx_split_calls_text(const CxSplitCalls *split_calls);
 
 #endif

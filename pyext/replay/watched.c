@@ -75,7 +75,7 @@ version_of(CxState *state, PyObject *code, uint64_t *version)
 
 /* Calls a method of the job that returns a bool; -1 with an exception. */
 static int
-ask(PyObject *miss, const char *method)
+call_miss(PyObject *miss, const char *method)
 {
     PyObject *job = PyMethod_Check(miss) ? PyMethod_GET_SELF(miss) : NULL;
     PyObject *answer = job ? PyObject_CallMethod(job, method, NULL) : Py_NewRef(Py_False);
@@ -93,7 +93,7 @@ cx_is_watched(CxState *state, CxWatched *watched, PyObject *code, PyObject *miss
     if (version_of(state, code, &version) < 0)
         return -1;
     if (version != watched->version) {
-        int answer = ask(miss, "is_watched");
+        int answer = call_miss(miss, "is_watched");
         if (answer < 0)
             return -1;
         watched->is_watched = answer != 0;
@@ -101,7 +101,7 @@ cx_is_watched(CxState *state, CxWatched *watched, PyObject *code, PyObject *miss
     }
     if (PyThreadState_Get()->c_tracefunc == NULL && !watched->is_watched)
         return 0;
-    if (!watched->is_noted && ask(miss, "note_watched") < 0)
+    if (!watched->is_noted && call_miss(miss, "note_watched") < 0)
         return -1;
     watched->is_noted = true;
     return 1;

@@ -401,7 +401,7 @@ cx_errstate_init(CxState *state)
 }
 
 PyObject *
-cx_place_text(PyObject *code)
+cx_location_text(PyObject *code)
 {
     PyObject *path = ((PyCodeObject *)code)->co_filename;
     Py_ssize_t length = PyUnicode_GET_LENGTH(path);

@@ -11,7 +11,7 @@ enum { MOST = 16 }; /* BLAS libraries in a process */
 
 /* Queries OpenBLAS, whose functions have prefixes in NumPy's wheels and in some distributions. */
 static int
-ask(const char *path)
+threads_of(const char *path)
 {
     static const char *const names[] = {
         "scipy_openblas_get_num_threads64_", "openblas_get_num_threads64_",
@@ -53,7 +53,7 @@ cx_library_threads(void)
     int most = 0;
     dl_iterate_phdr(look, &blas);
     for (int k = 0; k < blas.count; k++) {
-        int threads = blas.paths[k] != NULL ? ask(blas.paths[k]) : 0;
+        int threads = blas.paths[k] != NULL ? threads_of(blas.paths[k]) : 0;
         most = threads > most ? threads : most;
         free(blas.paths[k]);
     }

@@ -48,7 +48,7 @@ typedef struct Parts {
     CxState *state;
     PyObject *owners; /* keeps the owners and names alive */
     Part *items;
-    Py_ssize_t count, room;
+    Py_ssize_t count, capacity;
 } Parts;
 
 static PyObject *
@@ -211,12 +211,12 @@ add(Parts *parts, PyObject *owner, const char *name, Py_ssize_t item)
     PyObject *text = name != NULL ? PyUnicode_InternFromString(name) : NULL;
     bool failed = (name != NULL && text == NULL) || PyList_Append(parts->owners, owner) < 0 ||
                   (text != NULL && PyList_Append(parts->owners, text) < 0);
-    if (!failed && parts->count == parts->room) {
-        Py_ssize_t room = 2 * parts->room + 8;
-        Part *items = PyMem_Realloc(parts->items, (size_t)room * sizeof *items);
+    if (!failed && parts->count == parts->capacity) {
+        Py_ssize_t capacity = 2 * parts->capacity + 8;
+        Part *items = PyMem_Realloc(parts->items, (size_t)capacity * sizeof *items);
         failed = items == NULL;
         parts->items = failed ? parts->items : items;
-        parts->room = failed ? parts->room : room;
+        parts->capacity = failed ? parts->capacity : capacity;
         if (failed)
             PyErr_NoMemory();
     }

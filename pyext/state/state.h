@@ -36,7 +36,7 @@ typedef struct CxResolved {
 } CxResolved;
 
 /* State of builds on other threads, for autotuning: none, running, or to be stopped. */
-typedef enum CxBeside { CX_BESIDE_nothing, CX_BESIDE_building, CX_BESIDE_ending } CxBeside;
+typedef enum CxAlongside { CX_ALONGSIDE_nothing, CX_ALONGSIDE_building, CX_ALONGSIDE_ending } CxAlongside;
 
 /* Times of a thread, in ns: of calls that an account has noted and of misses, and the part of it that the original
  * functions would not have taken. An account subtracts what both have grown by during its call. */
@@ -95,15 +95,15 @@ typedef struct CxState {
     bool has_stances;        /* some context has had its own stance */
     bool is_exact;           /* config.numerics is "exact": Python decides about calls on devices */
     /* Legacy_draw.c: offset in a RandomState; 0: not searched yet, -1: not found. */
-    Py_ssize_t spare_offset, twister_offset; /* 0: not searched for yet; -1: not found */
-    bool told_of_compiler;   /* a warning was given that the compiler fails */
+    Py_ssize_t legacy_offset, twister_offset; /* 0: not searched for yet; -1: not found */
+    bool warned_of_compiler;   /* a warning was given that the compiler fails */
     bool errstate_acts;      /* errstate_latest does */
     bool filters_are_strict; /* the answer for filters_read, of this number */
     Py_ssize_t filters_count;
     double build_factor;     /* time of builds on this machine, as a multiple of the estimate */
     int64_t clock;           /* nanoseconds that tests have stepped to, or 0: calls and builds are timed */
     int compiling;           /* open tracers */
-    int beside;              /* a CxBeside */
+    int beside;              /* a CxAlongside */
     CxTimed timed[CX_TIMED]; /* threads share one if their hashes are equal */
 } CxState;
 
@@ -125,7 +125,7 @@ int cx_raise_check(CxState *state, const char *reason);
 /* Returns NULL with an InternalError: an internal method got an invalid argument. Not a
  * TypeError, which the user's code might catch. */
 PyObject *cx_misuse(CxState *state, const char *format, ...);
-PyObject *cx_place_text(PyObject *code); /* "model.py:12" */
+PyObject *cx_location_text(PyObject *code); /* "model.py:12" */
 int cx_warn(const char *format, ...);   /* at the user's line */
 int cx_warn_of_cache(CxState *state);   /* a warning about the disk cache, once */
 int cx_protect(CxState *state, CiContext *ctx, void (*body)(CiContext *ctx, void *arg), void *arg);

@@ -22,7 +22,7 @@ cx_field_of(PyObject *node, PyObject *name)
 }
 
 int
-cx_copy_place(const CxState *state, PyObject *to, PyObject *from)
+cx_copy_location(const CxState *state, PyObject *to, PyObject *from)
 {
     PyObject *const names[] = {state->str_lineno, state->str_col_offset, state->str_end_lineno,
                                state->str_end_col_offset};
@@ -39,7 +39,7 @@ static PyObject *
 place_of(PyObject *module, PyObject *node)
 {
     PyObject *own = cx_attributes_of(node), *place = own ? PyDict_New() : NULL;
-    if (place != NULL && cx_copy_place(PyModule_GetState(module), place, own) < 0)
+    if (place != NULL && cx_copy_location(PyModule_GetState(module), place, own) < 0)
         Py_CLEAR(place);
     return place;
 }
@@ -52,7 +52,7 @@ placed(PyObject *module, PyObject *args)
     if (!PyArg_UnpackTuple(args, "placed", 2, 2, &node, &old))
         return NULL;
     PyObject *to = cx_attributes_of(node), *from = to ? cx_attributes_of(old) : NULL;
-    bool failed = from == NULL || cx_copy_place(PyModule_GetState(module), to, from) < 0;
+    bool failed = from == NULL || cx_copy_location(PyModule_GetState(module), to, from) < 0;
     return failed ? NULL : Py_NewRef(node);
 }
 

@@ -10,7 +10,7 @@
 int cx_find_syntax(CxState *state);
 PyObject *cx_attributes_of(PyObject *node); /* the __dict__ of a node, borrowed from it; NULL with an exception */
 PyObject *cx_field_of(PyObject *node, PyObject *name); /* borrowed; NULL, mostly without an exception, if it has none */
-int cx_copy_place(const CxState *state, PyObject *to, PyObject *from);
+int cx_copy_location(const CxState *state, PyObject *to, PyObject *from);
 int cx_append_parts(const CxState *state, PyObject *found, PyObject *node); /* appends the child nodes, in order */
 PyObject *cx_walk(CxState *state, PyObject *node);
 PyObject *cx_new_call(CxState *state, PyObject *at, PyObject *method, PyObject *args, PyObject *keywords);

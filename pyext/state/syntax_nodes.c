@@ -10,7 +10,7 @@ new_node(CxState *state, int kind, PyObject *at, ...)
     PyTypeObject *type = cx_find_syntax(state) == 0 ? (PyTypeObject *)state->syntax[kind] : NULL;
     PyObject *none = type != NULL ? PyTuple_New(0) : NULL, *made = none != NULL ? type->tp_new(type, none, NULL) : NULL;
     PyObject *own = made != NULL ? cx_attributes_of(made) : NULL, *from = own != NULL ? cx_attributes_of(at) : NULL;
-    bool failed = from == NULL || cx_copy_place(state, own, from) < 0;
+    bool failed = from == NULL || cx_copy_location(state, own, from) < 0;
     va_list fields;
 
     va_start(fields, at);

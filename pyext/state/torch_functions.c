@@ -170,11 +170,11 @@ cx_torch_new_value(const CxTorch *torch)
     return torch->new_value(&made) == 0 ? made : NULL;
 }
 
-CxTorchPlace
-cx_torch_place(const CxTorch *torch, const CiQueue *queue)
+CxTorchDevice
+cx_torch_device(const CxTorch *torch, const CiQueue *queue)
 {
     bool is_host = queue == NULL || !ci_backend_has_memory(queue->backend);
-    return is_host ? (CxTorchPlace){0, 0} : (CxTorchPlace){torch->cuda, queue->index};
+    return is_host ? (CxTorchDevice){0, 0} : (CxTorchDevice){torch->cuda, queue->index};
 }
 
 PyObject *
@@ -215,7 +215,7 @@ cx_torch_has_layout(const CxTorch *torch, CxHandle tensor, CiDtype dtype, int ra
 }
 
 CxHandle
-cx_torch_from_memory(const CxTorch *torch, CxTorchPlace place, void *data, CiDtype dtype, int rank,
+cx_torch_from_memory(const CxTorch *torch, CxTorchDevice place, void *data, CiDtype dtype, int rank,
                      const int64_t *sizes, const int64_t *strides)
 {
     CxHandle made = NULL;
@@ -244,7 +244,7 @@ copy_elements(char *into, const char *from, size_t size, int rank, const int64_t
 }
 
 CxHandle
-cx_torch_operand(const CxTorch *torch, CxTorchPlace place, void *data, CiDtype dtype, int rank,
+cx_torch_operand(const CxTorch *torch, CxTorchDevice place, void *data, CiDtype dtype, int rank,
                  const int64_t *sizes, const int64_t *strides)
 {
     int64_t dense[CI_MAX_RANK], step = 1;

@@ -9,9 +9,9 @@
 typedef struct CxHandle *CxHandle;
 
 /* A device, by torch's numbers. Zeros: the host. */
-typedef struct CxTorchPlace {
+typedef struct CxTorchDevice {
     int32_t type, index;
-} CxTorchPlace;
+} CxTorchDevice;
 
 /* Functions of the library return 0; on an error they return its number and change nothing. */
 typedef struct CxTorch {
@@ -62,8 +62,8 @@ const CxTorch *cx_torch_of(PyObject *capsule);
 /* Memory for the value of an optional argument; NULL if there is none. */
 uint64_t *cx_torch_new_value(const CxTorch *torch);
 /* The device of a queue; of the host for NULL and where the device has no memory of its own. */
-CxTorchPlace cx_torch_place(const CxTorch *torch, const CiQueue *queue);
-typedef CxHandle CxTorchTensor(const CxTorch *torch, CxTorchPlace place, void *data, CiDtype dtype, int rank,
+CxTorchDevice cx_torch_device(const CxTorch *torch, const CiQueue *queue);
+typedef CxHandle CxTorchTensor(const CxTorch *torch, CxTorchDevice place, void *data, CiDtype dtype, int rank,
                                const int64_t *sizes, const int64_t *strides);
 /* A tensor over memory of the device with that layout, which it does not own. NULL: torch cannot make one. */
 CxTorchTensor cx_torch_from_memory;

@@ -43,7 +43,7 @@ static bool
 stop_build(void *arg)
 {
     const CxState *state = arg;
-    return state->beside == CX_BESIDE_ending || poll_signals(NULL) != 0;
+    return state->beside == CX_ALONGSIDE_ending || poll_signals(NULL) != 0;
 }
 
 static PyObject *
@@ -113,11 +113,11 @@ op_row(CiOp op)
         "pointwise", "math",      "ufunc",  "reduce", "argreduce", "online", "scan",   "view",
         "create",    "structure", "extern", "region", "composite", "scalar", "lanes"};
     CiOpKind kind = ci_op_kind(op);
-    CiOp asked = kind == CI_OPKIND_reduce || kind == CI_OPKIND_scan ? ci_op_combine(op) : op;
+    CiOp requested = kind == CI_OPKIND_reduce || kind == CI_OPKIND_scan ? ci_op_combine(op) : op;
     PyObject *dtypes = PyDict_New();
 
     for (int d = 0; dtypes != NULL && d < CI_DTYPE_COUNT; d++) {
-        bool can = ci_op_why_not(asked, (CiDtype)d) == NULL;
+        bool can = ci_op_why_not(requested, (CiDtype)d) == NULL;
         if (PyDict_SetItemString(dtypes, ci_dtype_name((CiDtype)d), can ? Py_True : Py_False) < 0)
             Py_CLEAR(dtypes);
     }
@@ -338,9 +338,9 @@ static PyMethodDef module_methods[] = {
     CX_FUNCTION(run_program, cx_run_program, METH_VARARGS),
     CX_FUNCTION(recompile, cx_recompile, METH_VARARGS),
     CX_FUNCTION(plan, cx_plan, METH_VARARGS),
-    CX_FUNCTION(set_beside, cx_set_beside, METH_O),
+    CX_FUNCTION(set_alongside, cx_set_alongside, METH_O),
     CX_FUNCTION(has_warned_of_compiler, cx_has_warned_of_compiler, METH_NOARGS),
-    CX_FUNCTION(set_race_clock, cx_set_race_clock, METH_O),
+    CX_FUNCTION(set_autotune_clock, cx_set_autotune_clock, METH_O),
     CX_FUNCTION(step_clock, cx_step_clock, METH_O),
     CX_FUNCTION(graph_inputs, cx_graph_inputs, METH_O),
     CX_FUNCTION(compile_graph, CX_KEYWORDS(cx_compile_graph), METH_VARARGS | METH_KEYWORDS),

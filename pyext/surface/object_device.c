@@ -67,7 +67,7 @@ failed(ObjectDevice *device)
 
 /* Calls a method; returns its result, or NULL after `failed`. Steals the arguments. */
 static PyObject *
-ask(ObjectDevice *device, const char *method, PyObject *args, int32_t *status)
+call_method(ObjectDevice *device, const char *method, PyObject *args, int32_t *status)
 {
     PyObject *bound = args != NULL ? PyObject_GetAttrString(device->object, method) : NULL;
     PyObject *result = bound != NULL ? PyObject_CallObject(bound, args) : NULL;
@@ -79,10 +79,10 @@ ask(ObjectDevice *device, const char *method, PyObject *args, int32_t *status)
 }
 
 static int32_t
-tell(ObjectDevice *device, const char *method, PyObject *args)
+notify(ObjectDevice *device, const char *method, PyObject *args)
 {
     int32_t status;
-    PyObject *result = ask(device, method, args, &status);
+    PyObject *result = call_method(device, method, args, &status);
     Py_XDECREF(result);
     return status;
 }
@@ -92,7 +92,7 @@ static int32_t
 ask_address(ObjectDevice *device, const char *method, PyObject *args, void **address)
 {
     int32_t status;
-    PyObject *result = ask(device, method, args, &status);
+    PyObject *result = call_method(device, method, args, &status);
 
     *address = result != NULL ? PyLong_AsVoidPtr(result) : NULL;
     if (PyErr_Occurred())
@@ -122,9 +122,9 @@ object_release(const CiQueue *queue, void *block, size_t size)
 {
     CX_CALLBACK_BEGIN();
     PyObject *before = cx_take_exception();
-    (void)tell(object_of(queue), "release",
-               Py_BuildValue("(iNnN)", queue->index, PyLong_FromVoidPtr(block), (Py_ssize_t)size,
-                             stream_of(queue)));
+    (void)notify(object_of(queue), "release",
+                 Py_BuildValue("(iNnN)", queue->index, PyLong_FromVoidPtr(block), (Py_ssize_t)size,
+                               stream_of(queue)));
     give_back(before);
     CX_CALLBACK_END();
 }
@@ -137,10 +137,10 @@ object_copy(const CiQueue *queue, const char *method, const void *device, const 
     PyObject *view = PyMemoryView_FromMemory((char *)(uintptr_t)host, (Py_ssize_t)size, flags);
     int32_t status = view == NULL
                          ? failed(object_of(queue))
-                         : tell(object_of(queue), method,
-                                Py_BuildValue("(iNNN)", queue->index,
-                                              PyLong_FromVoidPtr((void *)(uintptr_t)device), view,
-                                              stream_of(queue)));
+                         : notify(object_of(queue), method,
+                                  Py_BuildValue("(iNNN)", queue->index,
+                                                PyLong_FromVoidPtr((void *)(uintptr_t)device), view,
+                                                stream_of(queue)));
     CX_CALLBACK_END();
     return status;
 }
@@ -177,10 +177,10 @@ object_copy_across(const CiQueue *from, const CiQueue *to, void *there, const vo
 {
     CX_CALLBACK_BEGIN();
     int32_t status =
-        tell(object_of(to), "copy_across",
-             Py_BuildValue("(iNiNnN)", to->index, PyLong_FromVoidPtr(there), from->index,
-                           PyLong_FromVoidPtr((void *)(uintptr_t)here), (Py_ssize_t)size,
-                           stream_of(to)));
+        notify(object_of(to), "copy_across",
+               Py_BuildValue("(iNiNnN)", to->index, PyLong_FromVoidPtr(there), from->index,
+                             PyLong_FromVoidPtr((void *)(uintptr_t)here), (Py_ssize_t)size,
+                             stream_of(to)));
     CX_CALLBACK_END();
     return status;
 }
@@ -190,8 +190,8 @@ object_synchronize(const CiQueue *queue)
 {
     int32_t late = take_late(queue);
     CX_CALLBACK_BEGIN();
-    int32_t status = tell(object_of(queue), "synchronize",
-                          Py_BuildValue("(iN)", queue->index, stream_of(queue)));
+    int32_t status = notify(object_of(queue), "synchronize",
+                            Py_BuildValue("(iN)", queue->index, stream_of(queue)));
     CX_CALLBACK_END();
     return late ? late : status;
 }
@@ -201,7 +201,7 @@ object_count(const CiQueue *queue)
 {
     CX_CALLBACK_BEGIN();
     int32_t status;
-    PyObject *result = ask(object_of(queue), "count", PyTuple_New(0), &status);
+    PyObject *result = call_method(object_of(queue), "count", PyTuple_New(0), &status);
     long count = result != NULL ? PyLong_AsLong(result) : 0;
     PyErr_Clear();
     Py_XDECREF(result);
@@ -217,7 +217,7 @@ object_properties(const CiQueue *queue, CiDeviceProperties *out)
     long long memory = 0;
     int32_t status;
     PyObject *result =
-        ask(object_of(queue), "properties", Py_BuildValue("(i)", queue->index), &status);
+        call_method(object_of(queue), "properties", Py_BuildValue("(i)", queue->index), &status);
     *out = (CiDeviceProperties){.units = 1};
     if (result != NULL && !PyArg_ParseTuple(result, "sLi:properties", &name, &memory, &out->units))
         status = failed(object_of(queue));
@@ -252,13 +252,13 @@ object_event_open(const CiQueue *queue, void **event)
 
 /* Calls a method with a stream or an event, and the stream of the queue. */
 static int32_t
-tell_of(const CiQueue *queue, const char *method, void *what)
+call_hook(const CiQueue *queue, const char *method, void *what)
 {
     CX_CALLBACK_BEGIN();
     PyObject *before = cx_take_exception();
     int32_t status =
-        tell(object_of(queue), method,
-             Py_BuildValue("(iNN)", queue->index, PyLong_FromVoidPtr(what), stream_of(queue)));
+        notify(object_of(queue), method,
+               Py_BuildValue("(iNN)", queue->index, PyLong_FromVoidPtr(what), stream_of(queue)));
     give_back(before);
     CX_CALLBACK_END();
     return status;
@@ -267,31 +267,31 @@ tell_of(const CiQueue *queue, const char *method, void *what)
 static void
 object_stream_close(const CiQueue *queue, void *stream)
 {
-    (void)tell_of(queue, "stream_close", stream);
+    (void)call_hook(queue, "stream_close", stream);
 }
 
 static void
 object_event_close(const CiQueue *queue, void *event)
 {
-    (void)tell_of(queue, "event_close", event);
+    (void)call_hook(queue, "event_close", event);
 }
 
 static int32_t
 object_event_record(const CiQueue *queue, void *event)
 {
-    return tell_of(queue, "event_record", event);
+    return call_hook(queue, "event_record", event);
 }
 
 static int32_t
 object_event_wait(const CiQueue *queue, void *event)
 {
-    return tell_of(queue, "event_wait", event);
+    return call_hook(queue, "event_wait", event);
 }
 
 static int32_t
 object_event_synchronize(const CiQueue *queue, void *event)
 {
-    return tell_of(queue, "event_synchronize", event);
+    return call_hook(queue, "event_synchronize", event);
 }
 
 /* ---- recordings, if it makes them: launches are stored here, and made by a replay ---- */
@@ -409,9 +409,9 @@ object_replay(const CiQueue *queue, void *what)
     const ObjectRecording *recording = what;
     CiFault fault = {0};
     CX_CALLBACK_BEGIN();
-    int32_t status = tell(device, "replay",
-                          Py_BuildValue("(iNN)", queue->index, PyLong_FromVoidPtr(recording->made),
-                                        stream_of(queue)));
+    int32_t status = notify(device, "replay",
+                            Py_BuildValue("(iNN)", queue->index, PyLong_FromVoidPtr(recording->made),
+                                          stream_of(queue)));
     CX_CALLBACK_END();
     if (status)
         return status;
@@ -431,8 +431,8 @@ object_record_close(const CiQueue *queue, void *what)
     ObjectRecording *recording = what;
     CX_CALLBACK_BEGIN();
     PyObject *before = cx_take_exception();
-    (void)tell(object_of(queue), "record_close",
-               Py_BuildValue("(iN)", queue->index, PyLong_FromVoidPtr(recording->made)));
+    (void)notify(object_of(queue), "record_close",
+                 Py_BuildValue("(iN)", queue->index, PyLong_FromVoidPtr(recording->made)));
     give_back(before);
     CX_CALLBACK_END();
     free_recording(recording);
@@ -449,8 +449,8 @@ object_launch(const CiQueue *queue, CiExecutable *executable, const CiLaunch *la
     int32_t status = CI_OK;
     if (device->has_launch) {
         CX_CALLBACK_BEGIN();
-        status = tell(device, "launch",
-                      Py_BuildValue("(iiN)", queue->index, launch->kernel, stream_of(&on)));
+        status = notify(device, "launch",
+                        Py_BuildValue("(iiN)", queue->index, launch->kernel, stream_of(&on)));
         CX_CALLBACK_END();
     }
     if (status)

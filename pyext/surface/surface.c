@@ -70,18 +70,18 @@ cx_method_close(PyObject *self, PyObject *unused)
 /* Checks, where they depend on data, that operands have equal sizes, and gives equal sizes one
  * expression. Other differences are left to the code that builds the node. */
 static int
-fit_operands(CxTracer *t, int n, CxTraced **held)
+fit_operands(CxTracer *t, int n, CxTraced **owned)
 {
     const CiExpr *sizes[CI_MAX_RANK];
     int rank = 0;
 
     for (int k = 0; k < n; k++)
-        if (!cx_broadcast_into(t, &rank, sizes, cx_rank(held[k]), cx_sizes(held[k])))
+        if (!cx_broadcast_into(t, &rank, sizes, cx_rank(owned[k]), cx_sizes(owned[k])))
             return PyErr_Occurred() ? -1 : 0;
     for (int k = 0; k < n; k++) {
-        CxTraced *fitted = cx_rank(held[k]) > 0 ? cx_size_fit(held[k], rank, sizes) : NULL;
+        CxTraced *fitted = cx_rank(owned[k]) > 0 ? cx_size_fit(owned[k], rank, sizes) : NULL;
         if (fitted != NULL)
-            Py_SETREF(held[k], fitted);
+            Py_SETREF(owned[k], fitted);
         else if (PyErr_Occurred())
             return -1;
     }
@@ -94,7 +94,7 @@ cx_method_apply(PyObject *self, PyObject *args)
 {
     CxTracer *t = (CxTracer *)self;
     CxOperand operands[4] = {{0}};
-    CxTraced *held[4] = {NULL};
+    CxTraced *owned[4] = {NULL};
     PyObject *result = NULL;
     int nargs = (int)PyTuple_GET_SIZE(args) - 1;
     CiDtype dtype = CI_DTYPE_none;
@@ -118,23 +118,23 @@ cx_method_apply(PyObject *self, PyObject *args)
         bool is_condition = op == CI_OP_where && k == 0;
         PyObject *item = PyTuple_GET_ITEM(args, k + 1);
         CiDtype like = cx_is_traced(item) ? CI_DTYPE_none : is_condition ? CI_DTYPE_bool : dtype;
-        held[k] = (CxTraced *)cx_tracer_lift(t, item, like, false);
-        if (held[k] == NULL)
+        owned[k] = (CxTraced *)cx_tracer_lift(t, item, like, false);
+        if (owned[k] == NULL)
             goto done;
-        has_array |= held[k]->view != NULL || held[k]->storage->kind == CI_KIND_array;
+        has_array |= owned[k]->view != NULL || owned[k]->storage->kind == CI_KIND_array;
     }
-    if (fit_operands(t, nargs, held) < 0)
+    if (fit_operands(t, nargs, owned) < 0)
         goto done;
     for (int k = 0; k < nargs; k++) {
-        operands[k].traced = held[k];
-        operands[k].want = cx_dtype(held[k]);
+        operands[k].traced = owned[k];
+        operands[k].want = cx_dtype(owned[k]);
     }
     CiNode *node = cx_build_pointwise(t, op, nargs, operands, CI_DTYPE_none,
                                       has_array ? CI_KIND_array : CI_KIND_scalar);
     result = cx_traced_from_node(t, node, has_array ? CI_KIND_array : CI_KIND_scalar);
 done:
     for (int k = 0; k < nargs; k++)
-        Py_XDECREF(held[k]);
+        Py_XDECREF(owned[k]);
     return result;
 }
 

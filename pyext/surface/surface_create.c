@@ -139,7 +139,7 @@ cx_method_concat(PyObject *self, PyObject *args)
 {
     CxTracer *t = (CxTracer *)self;
     PyObject *items = NULL, *fast = NULL, *result = NULL;
-    CxTraced **held = NULL;
+    CxTraced **owned = NULL;
     Py_ssize_t n = 0;
     int axis = 0;
 
@@ -150,24 +150,24 @@ cx_method_concat(PyObject *self, PyObject *args)
     if (fast == NULL)
         return NULL;
     n = PySequence_Fast_GET_SIZE(fast);
-    held = PyMem_Calloc((size_t)n + 1, sizeof *held);
-    if (held == NULL) {
+    owned = PyMem_Calloc((size_t)n + 1, sizeof *owned);
+    if (owned == NULL) {
         PyErr_NoMemory();
         goto done;
     }
     for (Py_ssize_t k = 0; k < n; k++)
-        if ((held[k] = cx_lifted(t, PySequence_Fast_GET_ITEM(fast, k))) == NULL)
+        if ((owned[k] = cx_lifted(t, PySequence_Fast_GET_ITEM(fast, k))) == NULL)
             goto done;
     if (n == 0)
         PyErr_SetString(PyExc_ValueError, "need at least one array to concatenate");
-    else if (fit_to_first(held, n, axis < 0 ? axis + cx_rank(held[0]) : axis) == 0)
+    else if (fit_to_first(owned, n, axis < 0 ? axis + cx_rank(owned[0]) : axis) == 0)
         result = cx_traced_from_node(
-            t, cx_build_concat(t, (int)n, held, axis < 0 ? axis + cx_rank(held[0]) : axis),
+            t, cx_build_concat(t, (int)n, owned, axis < 0 ? axis + cx_rank(owned[0]) : axis),
             CI_KIND_array);
 done:
-    for (Py_ssize_t k = 0; held != NULL && k < n; k++)
-        Py_XDECREF(held[k]);
-    PyMem_Free(held);
+    for (Py_ssize_t k = 0; owned != NULL && k < n; k++)
+        Py_XDECREF(owned[k]);
+    PyMem_Free(owned);
     Py_DECREF(fast);
     return result;
 }
@@ -290,7 +290,7 @@ cx_method_extern(PyObject *self, PyObject *args, PyObject *kwargs)
     PyObject *callable = NULL, *operands = NULL, *shape = NULL, *type = NULL, *fast = NULL,
              *full = NULL, *result = NULL;
     const char *name = NULL, *key = NULL;
-    CxTraced *held[CX_MAX_OPERANDS] = {NULL};
+    CxTraced *owned[CX_MAX_OPERANDS] = {NULL};
     CiOp parts[CX_MAX_OPERANDS];
     const CiExpr *sizes[CI_MAX_RANK];
 
@@ -312,8 +312,8 @@ cx_method_extern(PyObject *self, PyObject *args, PyObject *kwargs)
     for (int k = 0; k < CX_MAX_OPERANDS; k++)
         parts[k] = CI_OP_none;
     for (Py_ssize_t k = 0; k < n; k++)
-        if ((held[k] = cx_lifted(t, PySequence_Fast_GET_ITEM(fast, k))) == NULL ||
-            take_whole(&held[k], &parts[k]) < 0)
+        if ((owned[k] = cx_lifted(t, PySequence_Fast_GET_ITEM(fast, k))) == NULL ||
+            take_whole(&owned[k], &parts[k]) < 0)
             goto done;
     full = rank < 0 ? NULL : key_of_parts(key, (int)n, parts);
     if (full != NULL) {
@@ -324,12 +324,12 @@ cx_method_extern(PyObject *self, PyObject *args, PyObject *kwargs)
             op = CI_OP_extern;
         if (ext != NULL)
             result = cx_traced_from_node(
-                t, cx_build_extern(t, op, ext, dtype, (int)n, held, rank, sizes, is_elementwise),
+                t, cx_build_extern(t, op, ext, dtype, (int)n, owned, rank, sizes, is_elementwise),
                 CI_KIND_array);
     }
 done:
     for (Py_ssize_t k = 0; k < n; k++)
-        Py_XDECREF(held[k]);
+        Py_XDECREF(owned[k]);
     Py_XDECREF(fast);
     Py_XDECREF(full);
     return result;

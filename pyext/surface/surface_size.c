@@ -5,7 +5,7 @@
 
 /* None or a size for each axis. *exprs is NULL if there are none. */
 static int
-axis_exprs(CxTracer *t, PyObject *given, PyObject *array, const CiExpr **room,
+axis_exprs(CxTracer *t, PyObject *given, PyObject *array, const CiExpr **capacity,
            const CiExpr *const **exprs)
 {
     *exprs = NULL;
@@ -20,11 +20,11 @@ axis_exprs(CxTracer *t, PyObject *given, PyObject *array, const CiExpr **room,
         PyErr_SetString(PyExc_ValueError, "an item per axis is expected");
     for (Py_ssize_t k = 0; fits && k < n; k++) {
         PyObject *item = PySequence_Fast_GET_ITEM(fast, k);
-        room[k] = item == Py_None ? NULL : cx_size_from(t, item);
-        fits = item == Py_None || room[k] != NULL;
+        capacity[k] = item == Py_None ? NULL : cx_size_from(t, item);
+        fits = item == Py_None || capacity[k] != NULL;
     }
     Py_DECREF(fast);
-    *exprs = room;
+    *exprs = capacity;
     return fits ? 0 : -1;
 }
 
@@ -34,7 +34,7 @@ cx_method_array(PyObject *self, PyObject *args, PyObject *kwargs)
     static char *names[] = {"value", "source", "sizes", "paddings", NULL};
     CxTracer *t = (CxTracer *)self;
     PyObject *value = NULL, *lists[2] = {Py_None, Py_None};
-    const CiExpr *room[2][CI_MAX_RANK], *const *exprs[2];
+    const CiExpr *capacity[2][CI_MAX_RANK], *const *exprs[2];
     int source = CX_SOURCE_unknown;
 
     CX_ENTRY();
@@ -42,7 +42,7 @@ cx_method_array(PyObject *self, PyObject *args, PyObject *kwargs)
                                      &lists[1]))
         return NULL;
     for (int k = 0; k < 2; k++)
-        if (axis_exprs(t, lists[k], value, room[k], &exprs[k]) < 0)
+        if (axis_exprs(t, lists[k], value, capacity[k], &exprs[k]) < 0)
             return NULL;
     return cx_tracer_array_of(t, value, source, exprs[0], exprs[1]);
 }

@@ -7,7 +7,7 @@
 /* Objects of a tracer that may refer to it. */
 #define OBJECTS(O)                                                                                 \
     O(by_id) O(kept) O(breaks) O(raised) O(info) O(program) O(option_values) O(specialized) O(saved) \
-    O(on_break) O(on_force) O(on_build) O(on_step) O(on_flags) O(on_run) O(user_backend)
+    O(on_break) O(on_concretize) O(on_build) O(on_step) O(on_flags) O(on_run) O(user_backend)
 
 static int
 tracer_traverse(PyObject *self, visitproc visit, void *arg)
@@ -246,7 +246,7 @@ static PyMemberDef tracer_members[] = {
     CX_MEMBER(Tracer, on_break, T_OBJECT, CxTracer, on_break, 0),
     CX_MEMBER(Tracer, constant, T_OBJECT, CxTracer, constant, 0),
     CX_MEMBER(Tracer, code, T_OBJECT, CxTracer, code, 0),
-    CX_MEMBER(Tracer, on_force, T_OBJECT, CxTracer, on_force, 0),
+    CX_MEMBER(Tracer, on_concretize, T_OBJECT, CxTracer, on_concretize, 0),
     CX_MEMBER(Tracer, on_build, T_OBJECT, CxTracer, on_build, 0),
     CX_MEMBER(Tracer, on_step, T_OBJECT, CxTracer, on_step, 0),
     CX_MEMBER(Tracer, on_flags, T_OBJECT, CxTracer, on_flags, 0),

@@ -31,11 +31,11 @@ int cx_shape_from(CxTracer *tracer, PyObject *object, const CiExpr **sizes);
 /* Axes, or one of them, as numbers, because the graph depends on them. Returns the number of
  * axes. */
 int cx_axes_from(PyObject *object, int64_t *axes, int capacity);
-int64_t cx_size_force(CxTracer *tracer, const CiExpr *e, const char *what); /* -1: an exception */
+int64_t cx_size_concretize(CxTracer *tracer, const CiExpr *e, const char *what); /* -1: an exception */
 
 /* size_shown.c: sizes for the text of NumPy's exception. Data-dependent ones are computed; the
  * others have the values of this call and are recorded: code that reads the exception guards
- * them (Tracer.force_shown). 0; -1. */
+ * them (Tracer.concretize_shown). 0; -1. */
 int cx_size_shown(CxTracer *tracer, int count, const CiExpr *const *exprs, int64_t *values);
 PyObject *cx_size_dummy(CxTraced *x); /* cx_array_dummy with its shape, recorded as shown */
 

@@ -56,7 +56,7 @@ int_value(CxTraced *t)
     return Py_XNewRef(s->value);
 }
 
-enum { MAX_ANEW = 8 }; /* levels of parents that are evaluated each time */
+enum { MAX_AGAIN = 8 }; /* levels of parents that are evaluated each time */
 
 static int
 specialize(CxStorage *s, int depth)
@@ -66,10 +66,10 @@ specialize(CxStorage *s, int depth)
     if (s == NULL)
         return 0;
     if (s->expr != NULL) /* each time again, because a guard may have been forgotten since */
-        return cx_size_force(s->tracer, s->expr, "Python") < 0 && PyErr_Occurred() ? -1 : 0;
+        return cx_size_concretize(s->tracer, s->expr, "Python") < 0 && PyErr_Occurred() ? -1 : 0;
     if (s->left != NULL)
         return cx_size_decide(s->tracer, s->relation, s->left, s->right) < 0 ? -1 : 0;
-    if (s->is_specialized && depth > MAX_ANEW)
+    if (s->is_specialized && depth > MAX_AGAIN)
         return 0;
     if (s->source >= 0 && !s->is_specialized) {
         PyObject *pair = Py_BuildValue("(iO)", s->source, s->value);
@@ -145,7 +145,7 @@ cx_traced_materialise(CxTraced *t)
 {
     if (t->tracer->needs_python)
         return cx_traced_real(t);
-    if (cx_is_size(t) && cx_size_force(t->tracer, t->storage->expr, "Python") < 0 && PyErr_Occurred())
+    if (cx_is_size(t) && cx_size_concretize(t->tracer, t->storage->expr, "Python") < 0 && PyErr_Occurred())
         return NULL;
     if (cx_kind(t) == CI_KIND_python && is_known(t) && cx_tracer_specialize(t->storage) < 0)
         return NULL;
@@ -155,16 +155,16 @@ cx_traced_materialise(CxTraced *t)
 }
 
 PyObject *
-cx_traced_force(CxTraced *t, const char *what)
+cx_traced_concretize(CxTraced *t, const char *what)
 {
     if (is_known(t)) {
         if (cx_kind(t) == CI_KIND_python && cx_tracer_specialize(t->storage) < 0)
             return NULL;
         return Py_NewRef(t->storage->value);
     }
-    const CiExpr *asked[] = {t->storage->expr, t->storage->left, t->storage->right};
+    const CiExpr *requested[] = {t->storage->expr, t->storage->left, t->storage->right};
     for (int k = 0; k < 3; k++)
-        if (asked[k] != NULL && cx_size_refuse(t->tracer, asked[k], what) < 0)
+        if (requested[k] != NULL && cx_size_refuse(t->tracer, requested[k], what) < 0)
             return NULL;
     if (cx_tracer_break(t->tracer, "a concrete value is needed by %s", what) < 0)
         return NULL;

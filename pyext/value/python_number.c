@@ -225,9 +225,9 @@ static PyObject *
 forced_op(PyObject *a, PyObject *b, PyObject *(*unary)(PyObject *), binaryfunc binary)
 {
     PyObject *x =
-        cx_is_traced(a) ? cx_traced_force((CxTraced *)a, "an operator of Python's") : Py_NewRef(a);
+        cx_is_traced(a) ? cx_traced_concretize((CxTraced *)a, "an operator of Python's") : Py_NewRef(a);
     PyObject *y = x == NULL || b == NULL ? NULL
-                  : cx_is_traced(b)      ? cx_traced_force((CxTraced *)b, "an operator of Python's")
+                  : cx_is_traced(b)      ? cx_traced_concretize((CxTraced *)b, "an operator of Python's")
                                          : Py_NewRef(b);
     PyObject *result = NULL;
     if (x != NULL && (b == NULL || y != NULL))

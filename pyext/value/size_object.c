@@ -29,7 +29,7 @@ cx_size_from(CxTracer *t, PyObject *object)
 
 /* The value of a size in this call, guarded; a break if it has none. */
 int64_t
-cx_size_force(CxTracer *t, const CiExpr *e, const char *what)
+cx_size_concretize(CxTracer *t, const CiExpr *e, const char *what)
 {
     int64_t value = -1;
 

@@ -11,7 +11,7 @@ note(CxTracer *t, const CiExpr *e)
         if (t->shown[k] == e)
             return 0;
     if (t->nshown == CX_MAX_SHOWN)
-        return cx_size_force(t, e, "the text of an exception") < 0 ? -1 : 0;
+        return cx_size_concretize(t, e, "the text of an exception") < 0 ? -1 : 0;
     t->shown[t->nshown++] = e;
     return 0;
 }
@@ -24,7 +24,7 @@ cx_size_shown(CxTracer *t, int count, const CiExpr *const *exprs, int64_t *value
             continue;
         int status = cx_size_is_known(t, exprs[k])
                          ? note(t, exprs[k])
-                         : (int)cx_size_force(t, exprs[k], "the text of an exception");
+                         : (int)cx_size_concretize(t, exprs[k], "the text of an exception");
         if (status < 0 && PyErr_Occurred())
             return -1;
     }
@@ -43,13 +43,13 @@ cx_size_dummy(CxTraced *x)
 }
 
 PyObject *
-cx_method_force_shown(PyObject *self, PyObject *unused)
+cx_method_concretize_shown(PyObject *self, PyObject *unused)
 {
     CxTracer *t = (CxTracer *)self;
 
     (void)unused;
     while (t->nshown > 0)
-        if (cx_size_force(t, t->shown[--t->nshown], "the text of an exception") < 0 &&
+        if (cx_size_concretize(t, t->shown[--t->nshown], "the text of an exception") < 0 &&
             PyErr_Occurred())
             return NULL;
     Py_RETURN_NONE;

@@ -37,7 +37,7 @@ CxTraced *cx_lifted(CxTracer *tracer, PyObject *value);
 PyObject *cx_traced_real(CxTraced *traced);
 /* Also adds a guard or a break, until Python is needed. */
 PyObject *cx_traced_materialise(CxTraced *traced);
-PyObject *cx_traced_force(CxTraced *traced,
+PyObject *cx_traced_concretize(CxTraced *traced,
                            const char *what); /* a break; values of kind python are guarded */
 /* Guards the values from which this Python scalar was computed. */
 int cx_tracer_specialize(CxStorage *storage);

@@ -121,13 +121,13 @@ reshape_view(CxTraced *x, int rank, const CiExpr *const *sizes)
 
 /* Raises NumPy's exception for this shape. */
 static void
-raise_reshape(CxTraced *x, int rank, const CiExpr *const *asked)
+raise_reshape(CxTraced *x, int rank, const CiExpr *const *requested)
 {
     int64_t sizes[CI_MAX_RANK];
     PyObject *real = cx_size_dummy(x), *result = NULL;
 
     PyArray_Dims dims = {(npy_intp *)sizes, rank};
-    if (real != NULL && cx_size_shown(x->tracer, rank, asked, sizes) == 0)
+    if (real != NULL && cx_size_shown(x->tracer, rank, requested, sizes) == 0)
         result = PyArray_Newshape((PyArrayObject *)real, &dims, NPY_CORDER);
     Py_XDECREF(real);
     Py_XDECREF(result);
@@ -158,24 +158,24 @@ quotient_of(CxTracer *t, const CiExpr *of, const CiExpr *by)
 
 /* Completes the requested shape with its one unknown size. 0: it does not fit. */
 static int
-reshape_sizes(CxTraced *x, int rank, const CiExpr *const *asked, const CiExpr **sizes)
+reshape_sizes(CxTraced *x, int rank, const CiExpr *const *requested, const CiExpr **sizes)
 {
     CxTracer *t = x->tracer;
     const CiExpr *count = cx_size_count(t, cx_rank(x), cx_sizes(x)), *known = t->one;
     int unknown = -1;
 
     for (int k = 0; k < rank; k++) {
-        int is_negative = cx_size_decide(t, CI_REL_lt, asked[k], t->zero);
+        int is_negative = cx_size_decide(t, CI_REL_lt, requested[k], t->zero);
         if (is_negative < 0)
             return -1;
-        sizes[k] = asked[k];
+        sizes[k] = requested[k];
         if (is_negative == 1 && unknown >= 0) {
             PyErr_SetString(PyExc_ValueError, "can only specify one unknown dimension");
             return -1;
         }
         if (is_negative == 1)
             unknown = k;
-        else if ((known = cx_size_make(t, CI_OP_multiply, known, asked[k])) == NULL)
+        else if ((known = cx_size_make(t, CI_OP_multiply, known, requested[k])) == NULL)
             return -1;
     }
     if (count == NULL)
@@ -311,7 +311,7 @@ is_copied(CxTraced *x, int rank, const CiExpr *const *sizes)
 
 /* NumPy copies, so the result is a new storage. */
 static PyObject *
-reshape_copy(CxTraced *x, int rank, const CiExpr *const *asked, const CiExpr *const *sizes)
+reshape_copy(CxTraced *x, int rank, const CiExpr *const *requested, const CiExpr *const *sizes)
 {
     CxTraced *known = with_known_ones(x), *copy = NULL;
     PyObject *result = NULL;
@@ -320,7 +320,7 @@ reshape_copy(CxTraced *x, int rank, const CiExpr *const *asked, const CiExpr *co
         copy = (CxTraced *)cx_traced_from_node(x->tracer, cx_build_copy(x->tracer, x, NULL),
                                                CI_KIND_array);
     else if (known != NULL && known != x)
-        result = cx_make_reshape(known, rank, asked);
+        result = cx_make_reshape(known, rank, requested);
     if (copy != NULL)
         result = reshape_view(copy, rank, sizes);
     Py_XDECREF(copy);
@@ -329,25 +329,25 @@ reshape_copy(CxTraced *x, int rank, const CiExpr *const *asked, const CiExpr *co
 }
 
 PyObject *
-cx_make_reshape(CxTraced *given, int rank, const CiExpr *const *asked)
+cx_make_reshape(CxTraced *given, int rank, const CiExpr *const *requested)
 {
     const CiExpr *sizes[CI_MAX_RANK];
     VIEW_BEGIN(given);
     bool is_same = rank == cx_rank(given) &&
-                   memcmp(asked, cx_sizes(given), sizeof *asked * (size_t)rank) == 0;
-    int fits = is_same ? 0 : reshape_sizes(given, rank, asked, sizes);
+                   memcmp(requested, cx_sizes(given), sizeof *requested * (size_t)rank) == 0;
+    int fits = is_same ? 0 : reshape_sizes(given, rank, requested, sizes);
     CxTraced *x = fits > 0 ? fit_count(given, rank, sizes) : NULL;
 
     if (is_same) /* its strides stay, also those of axes with one element */
         result = view_with_strides(given, rank, cx_sizes(given), cx_strides(given));
     else if (fits == 0)
-        raise_reshape(given, rank, asked);
+        raise_reshape(given, rank, requested);
     if (x != NULL) {
         result = reshape_view(x, rank, sizes);
         if (result == NULL && !PyErr_Occurred() && rank > 1 && meet_axes(x, rank, sizes) > 0)
             result = reshape_view(x, rank, sizes);
         if (result == NULL && !PyErr_Occurred())
-            result = reshape_copy(x, rank, asked, sizes);
+            result = reshape_copy(x, rank, requested, sizes);
         Py_DECREF(x);
     }
     VIEW_END(given);

@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 
 from . import __version__, cache, compile, config, explain
 from ._core import CheckFailed, Error
-from .base.user_frame import NO_PLACE
+from .base.user_frame import NO_LOCATION
 from .builds import trimming
 from .config import nearest
 from .diagnosis import benching, rerun
@@ -191,7 +191,7 @@ def bench(given: argparse.Namespace) -> None:
         print('numerics="exact" has NumPy\'s own bits (--options \'{"numerics": "exact"}\')')
 
 
-def tell_reasons(given: argparse.Namespace) -> None:
+def print_reason_texts(given: argparse.Namespace) -> None:
     """Prints the page about a reason, or their names."""
     sections = pages.sections()
     if not given.name:
@@ -339,7 +339,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--given", default="", metavar="FILE", help=instead)
     made.add_argument("--calls", default="", metavar="FILE", help="calls.txt of the same trace: what library calls call")
     made.add_argument("--options", default="{}", metavar="JSON", help="of cinductor.compile")
-    made = command("reasons", tell_reasons, "explain why something runs in Python or NumPy, and what helps")
+    made = command("reasons", print_reason_texts, "explain why something runs in Python or NumPy, and what helps")
     made.add_argument("name", nargs="?", default="", metavar="NAME", help="the name that a report has after a hint")
     command("aten", show_aten, "list the ATen ops of PyTorch: compiled, decomposed or called")
     made = command("cache", keep, "show, trim, save or load the disk cache of kernels")
@@ -352,7 +352,7 @@ def parser() -> argparse.ArgumentParser:
 
 def without_place(message: Warning | str, category: type[Warning], filename: str, lineno: int, line: str | None = None) -> str:
     """The text of a warning. A warning of a call that a command makes has no line of the user's."""
-    if filename == NO_PLACE:
+    if filename == NO_LOCATION:
         return f"{message}\n"
     return format_warning(message, category, filename, lineno, line)
 

@@ -98,7 +98,7 @@ class NoFolder(CinductorError):
 class DeviceError(CinductorError):
     """Raised if the requested device is unavailable or reports an error; `device="cpu"` needs none."""
 
-class QuickerOnHost(CinductorError):
+class FasterOnHost(CinductorError):
     """Raised inside a compile for a device if the program would run faster on the CPU; it never leaves a call."""
 
 class PromiseBroken(CinductorError):
@@ -502,7 +502,7 @@ class Tracer:
     """The code object of the function, in which breaks have their `own_line`. May be set."""
     constant: Callable[[np.ndarray], Any] | None
     """Makes an input of an array that never changes, or None. May be set."""
-    on_force: type[BaseException] | None
+    on_concretize: type[BaseException] | None
     """Raised if the value of an unbacked size is needed, with its name, file, line and the user. May be set."""
     last_storage: int
     """The serial number of the newest storage."""
@@ -905,7 +905,7 @@ class Tracer:
         bool
             False if there are other references, or another view has the memory.
         """
-    def force_shown(self) -> None:
+    def concretize_shown(self) -> None:
         """Guard the sizes in texts of exceptions since the last call, because user code has caught one."""
     def number(self, name: str, function: Any, args: tuple[Any, ...], /) -> Any:
         """Return `function(*args)` for numbers as a Python number, by the row `name` of math.def.
@@ -1238,7 +1238,7 @@ class Specialization:
     """True if its results may differ from NumPy's in the last bits."""
     is_trying: bool
     """True while its calls are timed in both ways."""
-    race_rows: (
+    autotune_rows: (
         tuple[list[tuple[str, str | None]], list[tuple[int, str | None, int, list[tuple[int, int]]]]] | None
     )
     """The plans of its autotuning trials and their times, or None.
@@ -1246,9 +1246,9 @@ class Specialization:
     Plans are (name, why it takes no part or None). Each size class has its number, the winner or None, the number of
     calls, and for each plan the number of timed calls and their median in nanoseconds.
     """
-    def ask_for_race(self, asker: Callable[[Specialization], object], /) -> None:
+    def request_autotuning(self, asker: Callable[[Specialization], object], /) -> None:
         """Call asker(specialization) once, in the first call that could be part of an autotuning trial."""
-    def race(
+    def autotune(
         self,
         plans: list[tuple[str, Program | None, str | None]],
         known: dict[int, str],
@@ -1475,7 +1475,7 @@ class CompiledFunction:
         """Return the names for users; those of cinductor itself are left out."""
     def _repr_html_(self) -> str:
         """Return the HTML that a notebook displays."""
-    def note_twin(self, variant: Callable[..., Any] | None, args: tuple[Any, ...], /) -> None:
+    def note_device_variant(self, variant: Callable[..., Any] | None, args: tuple[Any, ...], /) -> None:
         """Let the variant for a device run calls whose arguments are on the same devices as these.
 
         None ends this for all devices.
@@ -1484,9 +1484,9 @@ class CompiledFunction:
     def is_driver_timed(self) -> bool:
         """True while the dispatcher is compared with NumPy for a kind of calls."""
     @property
-    def why_not_driven(self) -> str | None:
+    def why_not_split_calls(self) -> str | None:
         """The reason why NumPy runs calls that the dispatcher could run, or None."""
-    def note_driven(self, driver: Any, fix: Any, kind: bytes | None, is_timed: bool, /) -> None:
+    def note_split_calls(self, driver: Any, fix: Any, kind: bytes | None, is_timed: bool, /) -> None:
         """Let the dispatcher of a split function run calls of this kind.
 
         Parameters
@@ -1866,10 +1866,10 @@ def plan(program: Program, options: dict[str, Any], /) -> tuple[str, list[tuple[
 def has_warned_of_compiler() -> bool:
     """Return True if a warning was given that a segment is interpreted, because its compiler failed."""
 
-def set_beside(number: int, /) -> None:
+def set_alongside(number: int, /) -> None:
     """Set the state of builds on other threads: 0 none, 1 some, so that no trial is timed, 2 they shall stop."""
 
-def set_race_clock(clock: Callable[[str, int], int] | None, /) -> None:
+def set_autotune_clock(clock: Callable[[str, int], int] | None, /) -> None:
     """Set the clock of autotuning trials, for tests: clock(name of the plan, size class) -> nanoseconds."""
 
 def step_clock(seconds: float | None, /) -> None:

@@ -106,9 +106,9 @@ def compile(
     """
     check_settings(unknown, fullgraph=fullgraph, dynamic=dynamic, disable=disable)
     if device is not None:
-        from .arrays.machine import Device, check_place, split_asked
+        from .arrays.machine import Device, check_place, split_requested
 
-        device, index = split_asked(device)
+        device, index = split_requested(device)
         options = options if index is None else {**(options or {}), "device_index": index}
     check_backend(backend, device)
     resolved = resolve(mode, options)  # type: ignore[arg-type]
@@ -319,7 +319,7 @@ def stats_of(compiled: Any) -> dict[str, Any]:
     """The counters of one compiled function, the seconds of its economy, and its reasons and races."""
     job = compiled._cinductor_job
     races: list[Any] = []
-    if any(s.race_rows for s in compiled.specializations) or job.unraced:
+    if any(s.autotune_rows for s in compiled.specializations) or job.unraced:
         from .builds.racing import lines_of
 
         races = lines_of(job, compiled.specializations)

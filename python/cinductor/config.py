@@ -207,7 +207,7 @@ def checked_choices(what: str, value: Any) -> str:
     """Check the text of an option of type choices."""
     if not isinstance(value, str):
         raise TypeError(
-            f"{what} is {value!r}; allowed: a string like 'few_points=8, near_lines=1024'"
+            f"{what} is {value!r}; allowed: a string like 'few_points=8, l1_lines=1024'"
         )
     limits = {row[0]: row[4:] for row in _core.choices()}
     names = list(limits)

@@ -160,8 +160,8 @@ def complete(error: Error, names: tuple[str, ...], bound: tuple[Any, ...], file:
 
 def words_of(value: Any) -> str:
     """The description of an argument in a message: its class, and dtype and shape of an array."""
-    is_ours = module_of(type(value)).startswith("cinductor.") and hasattr(value, "shape")
-    if is_a(value, np.ndarray) or is_ours:
+    is_internal = module_of(type(value)).startswith("cinductor.") and hasattr(value, "shape")
+    if is_a(value, np.ndarray) or is_internal:
         return f"{value.dtype}[{', '.join(map(str, value.shape))}]"
     if type(value) in (int, float, complex, bool, str, type(None)):
         text = repr(value)
@@ -185,14 +185,14 @@ def line_of(text: str, file: str) -> str:
 def fold(error: BaseException) -> None:
     """Remove the frames and internal exceptions of the package from the traceback of one of its own exceptions."""
     if is_a(error, Error):
-        error.__suppress_context__ = error.__cause__ is None or is_ours(error.__cause__)
+        error.__suppress_context__ = error.__cause__ is None or is_internal(error.__cause__)
         if error.__suppress_context__:
             error.__cause__ = error.__context__ = None
-    elif error.__context__ is not None and is_ours(error.__context__):
+    elif error.__context__ is not None and is_internal(error.__context__):
         error.__context__ = None
 
 
-def is_ours(error: BaseException) -> bool:
+def is_internal(error: BaseException) -> bool:
     """True for exceptions that the package uses internally."""
     module = module_of(type(error))
     return module.startswith("cinductor.") and not is_a(error, Error)

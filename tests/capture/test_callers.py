@@ -866,7 +866,7 @@ class Recorder(logging.Handler):
         self.places.append((record.filename, record.lineno, record.funcName))
 
 
-class Told:
+class ReportUse:
     """A context manager that keeps what it is told of an exception."""
 
     def __init__(self, handles):
@@ -937,7 +937,7 @@ def in_nested_handlers(x, recorder):
 def told_managers(x, recorder):
     seen = []
     for handles in (True, False):
-        told = Told(handles)
+        told = ReportUse(handles)
         try:
             with told:
                 raises(x * 2)

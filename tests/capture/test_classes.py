@@ -888,7 +888,7 @@ def compiled_methods(x):
     return a(1.0), b(2.0), a.count, made.twice, Compiled.square(made.x)
 
 
-FOLLOWED = [
+INLINED = [
     in_each_step,
     refused_by_both,
     compiled_methods,
@@ -907,7 +907,7 @@ def adds_to_one_of_the_callers(p, x):
     return q is p, p.x * 2
 
 
-@pytest.mark.parametrize("f", FOLLOWED)
+@pytest.mark.parametrize("f", INLINED)
 @pytest.mark.parametrize("backend", ["c", "interp"])
 def test_functions_of_the_users_classes_are_followed(f, backend):
     compiled = cinductor.compile(f, backend=backend, fullgraph=True)

@@ -387,11 +387,11 @@ MADE = {
 
 
 @pytest.mark.skipif(sys.version_info >= (3, 14), reason="iterators of itertools do not say how far they are from Python 3.14 on")
-@pytest.mark.parametrize("is_behind", [False, True])
+@pytest.mark.parametrize("is_following", [False, True])
 @pytest.mark.parametrize("make", MADE.values(), ids=MADE)
-def test_of_itertools(make: Any, is_behind: bool) -> None:
+def test_of_itertools(make: Any, is_following: bool) -> None:
     def f(G: Any, x: Any) -> Any:
-        if is_behind:
+        if is_following:
             kept.append(1)
         made = make(x)
         first = next(made)

@@ -320,7 +320,7 @@ def test_pieces_that_are_slower_than_numpy(monkeypatch, is_slower, is_split, cal
     captures, plain, misses = job.captures, compiled.plain_calls, job.misses
     compiled(Filter(), x, [])
     if is_split and not is_slower:
-        assert compiled.plain_calls == plain and job.misses == misses and compiled.why_not_driven is None
+        assert compiled.plain_calls == plain and job.misses == misses and compiled.why_not_split_calls is None
     else:
         assert compiled.plain_calls == plain + 1 and job.captures == captures
         (why,) = job.reasons_for_numpy(compiled)

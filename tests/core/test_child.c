@@ -85,8 +85,8 @@ TEST(stopping)
     CHECK_INT(ci_child_run(argv, NULL, 0, 0, stop_at_third, &asked, &result), 0);
     CHECK(result.interrupted && !result.timed_out && asked == 3);
     int64_t took = ci_os_time_ns() - start;
-    CHECK(took > 2000000 * CI_ASK_MS && took < 10000000000);
-    CHECK(2 * CI_ASK_MS <= 100); /* milliseconds in which an ending process has left its builds */
+    CHECK(took > 2000000 * CI_POLL_MS && took < 10000000000);
+    CHECK(2 * CI_POLL_MS <= 100); /* milliseconds in which an ending process has left its builds */
     free(result.output);
 }
 

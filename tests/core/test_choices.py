@@ -24,7 +24,7 @@ def kernels(**ways):
 
 def test_every_choice_has_values_and_a_sentence():
     choices = cinductor.list_choices()
-    assert {"few_points", "near_lines", "short_sum"} <= {choice.name for choice in choices}
+    assert {"few_points", "l1_lines", "short_sum"} <= {choice.name for choice in choices}
     for choice in choices:
         assert choice.cpu > 0 and choice.gpu > 0 and choice.doc.endswith("."), choice
 
@@ -65,7 +65,7 @@ def test_small_pieces_change_no_bit(backend):
 
     for n in (1, 3):
         names = ["far_elements", "prefetch_bytes", "strip_bytes", "least_strip", "unrolled_leaves", "kept_leaves"]
-        names += ["frame_border", "repeated_ops", "packed_bytes", "repeated_scalars", "gathered_part", "composed_ops", "composed_distance", "kernel_operations", "narrow_operations"]
+        names += ["border_width", "repeated_ops", "packed_bytes", "repeated_scalars", "gathered_ratio", "composed_ops", "composed_distance", "kernel_operations", "narrow_operations"]
         choices = ", ".join([f"{name}={n}" for name in names] + [f"turned_jam={n // 2 + 1}, margin_jam={n // 2 + 1}"])
         compiled = compile(lambda x: many(x), backend=backend, options={"choices": choices, "numerics": "exact"})
         for got, want in zip(compiled(x), many(x), strict=True):
@@ -76,8 +76,8 @@ def test_small_pieces_change_no_bit(backend):
     "choices",
     [
         "tile_side=32, tile_steps=32, row_segment=8, segment_row=16, few_threads=256, jammed_rows=2, jammed_blocks=1",
-        "tile_side=1, tile_steps=1, fold_points=8, sector_points=2, column_rows=2, part_threads=64, most_threads=128",
-        "scan_neighbours=16, scan_groups=4, long_scan=8, unrolled_rounds=1, part_blocks=1, long_fold=64, part_rounds=1",
+        "tile_side=1, tile_steps=1, fold_points=8, sector_points=2, column_rows=2, chunk_threads=64, most_threads=128",
+        "scan_neighbours=16, scan_groups=4, long_scan=8, unrolled_rounds=1, chunk_blocks=1, long_fold=64, chunk_rounds=1",
     ],
 )
 def test_choices_of_a_gpu(choices):
@@ -191,10 +191,10 @@ def test_heuristics_decide_by_facts(is_undecided):
 @pytest.mark.parametrize("answer", [0, -3, 2.5, "8", True])
 def test_what_is_no_value_of_a_heuristic(answer, is_undecided):
     cinductor.register_heuristics(
-        "cpu", lambda name, facts: answer if name == "near_lines" else None
+        "cpu", lambda name, facts: answer if name == "l1_lines" else None
     )
     with pytest.raises(
-        ValueError, match=f"heuristics of device 'cpu' give {answer!r} for 'near_lines'; allowed"
+        ValueError, match=f"heuristics of device 'cpu' give {answer!r} for 'l1_lines'; allowed"
     ):
         compile(spread)(X)
     cinductor.register_heuristics("cpu", None)

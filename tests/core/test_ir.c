@@ -331,7 +331,7 @@ form_of(CiContext *ctx, const char *first, const char *second, const char *part,
                                    "  %%2: f32[%s] = slice(in0, starts=[%s], steps=[1])\n"
                                    "  return %%2\n}\n",
                                    hint, first, second, first, part, second);
-    ci_graph_print_form(&text, ci_graph_parse(ctx, source));
+    ci_graph_print_canonical(&text, ci_graph_parse(ctx, source));
     return text.data;
 }
 

@@ -26,7 +26,7 @@ open_place(CiContext *ctx, Place *p)
 }
 
 static void
-close_place(Place *p)
+close_position(Place *p)
 {
     ci_cache_clear(p->runtime.cache);
     ci_cache_close(p->runtime.cache);
@@ -81,7 +81,7 @@ TEST(kernels_are_known_again)
     CHECK(built(&p, "2.0") == 2.0f && p.info.children == 0 && p.info.from_cache);
     CHECK(built(&p, "3.0") == 3.0f && p.info.children > 0);
     CHECK(built(&p, "2.0") == 2.0f && p.info.children == 0);
-    close_place(&p);
+    close_position(&p);
 }
 
 /* A valid note about other kernels, stored under the key of these. */
@@ -109,7 +109,7 @@ TEST(a_note_of_other_kernels_is_none)
     CHECK(built(&p, "3.0") == 3.0f);
     ci_cache_write_units(p.runtime.cache, three->key, planted, 100);
     CHECK(built(&p, "3.0") == 3.0f);
-    close_place(&p);
+    close_position(&p);
 }
 
 /* The key of a note contains everything that affects compilation: options, CPU level, compiler. */
@@ -129,7 +129,7 @@ TEST(a_note_is_of_one_way_to_compile)
     CiSystemCompiler other;
     CHECK(ci_compiler_find(&other));
     CHECK(strcmp(ci_cpu_known_new(ctx, &other, p.kernels, &p.options)->key, first->key) != 0);
-    close_place(&p);
+    close_position(&p);
 }
 
 /* The object file is gone: it is built again. */
@@ -146,5 +146,5 @@ TEST(a_note_of_what_is_gone)
     CHECK(built(&p, "2.0") == 2.0f && p.info.children > 0);
     p.options.verify = true;
     CHECK(note_of(&p) == NULL); /* verifying each level needs all levels, so no note is used */
-    close_place(&p);
+    close_position(&p);
 }

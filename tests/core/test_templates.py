@@ -11,7 +11,7 @@ import pytest
 from cinductor import _core, compile, explain
 from cinductor.builds import matmul_tuning
 
-OURS = {"numerics": "close", "templates": "always", "verify": True}
+OWN_NAMES = {"numerics": "close", "templates": "always", "verify": True}
 SIZES = [(0, 3, 4), (3, 0, 4), (3, 4, 0), (2, 1, 3), (5, 7, 9), (13, 20, 33), (64, 31, 16), (70, 9, 66)]
 
 
@@ -37,7 +37,7 @@ def assert_close(got, want, steps, *factors):
 @pytest.mark.parametrize("layout", list(itertools.product((False, True), repeat=2)), ids=str)
 def test_values_and_bits(dtype, layout):
     """Any sizes and both layouts of the factors: NumPy's values, and the interpreter's bits."""
-    own, plain = (compile(layer, options=OURS, backend=backend, dynamic=True) for backend in ("c", "interp"))
+    own, plain = (compile(layer, options=OWN_NAMES, backend=backend, dynamic=True) for backend in ("c", "interp"))
     for m, k, n in SIZES:
         arrays = operands(dtype, m, k, n, *layout)
         got, want = own(*arrays), layer(*arrays)
@@ -51,9 +51,9 @@ def test_values_and_bits(dtype, layout):
 def test_known_sizes_have_the_bits_of_any_sizes(shape):
     """Packed panels, factors read in place, and unfused kernels add in the same order."""
     arrays = operands("f4", *shape)
-    one = compile(layer, options=OURS)(*arrays)
-    apart = compile(layer, options={**OURS, "fusion": False})(*arrays)
-    many = compile(layer, options=OURS, dynamic=True)(*arrays)
+    one = compile(layer, options=OWN_NAMES)(*arrays)
+    apart = compile(layer, options={**OWN_NAMES, "fusion": False})(*arrays)
+    many = compile(layer, options=OWN_NAMES, dynamic=True)(*arrays)
     assert one.tobytes() == apart.tobytes() == many.tobytes()
 
 
@@ -62,9 +62,9 @@ def test_stacks():
         return np.exp(q @ k.swapaxes(-1, -2) * np.float32(0.125))
 
     q, k = (np.random.default_rng(s).standard_normal((3, 2, 11, 8)).astype("f4") for s in (1, 2))
-    got = compile(scores, options=OURS)(q, k)
+    got = compile(scores, options=OWN_NAMES)(q, k)
     assert_close(got, scores(q, k), 8, q, k, np.exp(q @ k.swapaxes(-1, -2)))
-    shared = compile(lambda x, w: x @ w, options=OURS)
+    shared = compile(lambda x, w: x @ w, options=OWN_NAMES)
     x, w, _ = operands("f8", 5, 6, 7, stack=(4,))
     assert_close(shared(x, w), x @ w, 6, x, w)
 
@@ -76,19 +76,19 @@ def test_factors_are_prologues():
         return (x * s) @ (np.abs(w) + s)
 
     x, w, s = operands("f4", 37, 29, 29)
-    compiled = compile(scaled, options=OURS)
+    compiled = compile(scaled, options=OWN_NAMES)
     assert_close(compiled(x, w, s), scaled(x, w, s), 29, x, s, w + 4)
-    assert explain(compile(scaled, options=OURS), x, w, s).program.kernels == 1
+    assert explain(compile(scaled, options=OWN_NAMES), x, w, s).program.kernels == 1
 
 
 def test_one_kernel():
     x, w, b = operands("f4", 30, 20, 40)
-    close = explain(compile(layer, options=OURS, dynamic=False), x, w, b).program
+    close = explain(compile(layer, options=OWN_NAMES, dynamic=False), x, w, b).program
     assert (close.kernels, close.externs) == (1, 0)
     assert "k0: template product for i0<30 parallel" in close.text("kernels")
     bits = explain(compile(layer, options={"templates": "always"}), x, w, b).program
     assert (bits.kernels, bits.externs) == (1, 1)  # by default the bits are NumPy's BLAS's
-    never = explain(compile(layer, options={**OURS, "templates": "never"}), x, w, b).program
+    never = explain(compile(layer, options={**OWN_NAMES, "templates": "never"}), x, w, b).program
     assert never.externs == 1
 
 
@@ -101,8 +101,8 @@ def test_rows_of_the_result_stay_apart():
 
     x, w, _ = operands("f8", 12, 10, 9)
     x, w = abs(x), abs(w)
-    assert_close(compile(normalised, options=OURS)(x, w), normalised(x, w), 10, x, w)
-    text = explain(compile(normalised, options=OURS), x, w).program.text("kernels")
+    assert_close(compile(normalised, options=OWN_NAMES)(x, w), normalised(x, w), 10, x, w)
+    text = explain(compile(normalised, options=OWN_NAMES), x, w).program.text("kernels")
     assert "are not fused: a product is alone in the first stage" in text
 
 
@@ -113,7 +113,7 @@ def test_in_place():
 
     x, w, _ = operands("f4", 9, 9, 9)
     want = step(x.copy(), w)
-    assert_close(compile(step, options=OURS)(x, w), want, 9, np.abs(want) + 1, w)
+    assert_close(compile(step, options=OWN_NAMES)(x, w), want, 9, np.abs(want) + 1, w)
 
 
 def test_no_warning_of_what_is_not_there():
@@ -128,23 +128,23 @@ def test_no_warning_of_what_is_not_there():
             fn(x, w, b)
         return [str(one.message) for one in seen]
 
-    assert raised(compile(layer, options=OURS)) == raised(layer)
+    assert raised(compile(layer, options=OWN_NAMES)) == raised(layer)
     x[1, 1] = 1e38
     w[:] = 1e10
-    assert raised(compile(layer, options=OURS)) == raised(layer)
+    assert raised(compile(layer, options=OWN_NAMES)) == raised(layer)
     with np.errstate(over="raise"), pytest.raises(FloatingPointError):
-        compile(layer, options=OURS)(x, w, b)
+        compile(layer, options=OWN_NAMES)(x, w, b)
 
 
 def test_classes_of_shapes_are_measured_once(monkeypatch):
     asked = []
     monkeypatch.setattr(matmul_tuning, "_known", {})
     monkeypatch.setattr(matmul_tuning, "_is_faster", lambda *kind: bool(asked.append(kind)) or True)
-    assert matmul_tuning.are_quicker("f32", 1, 4, 4, 4, 0, 0) and not asked  # small: not measured
+    assert matmul_tuning.are_faster("f32", 1, 4, 4, 4, 0, 0) and not asked  # small: not measured
     for rows in (64, 70, 100, 130):
-        assert matmul_tuning.are_quicker("f32", 1, rows, 64, 64, 0, 0)
+        assert matmul_tuning.are_faster("f32", 1, rows, 64, 64, 0, 0)
     assert [kind[1][1] for kind in asked] == [64, 128]
-    assert matmul_tuning.are_quicker("f32", 3, 9000, 4100, 4000, 0, 0)  # large: a part is measured
+    assert matmul_tuning.are_faster("f32", 3, 9000, 4100, 4000, 0, 0)  # large: a part is measured
     assert asked[-1][1] == [1, 1024, 1024, 1024]
 
 
@@ -160,7 +160,7 @@ def test_measuring(monkeypatch):
 def test_auto_asks(monkeypatch):
     x, w, b = operands("f4", 30, 20, 40)
     for answer in (True, False):
-        monkeypatch.setattr(matmul_tuning, "are_quicker", lambda *kind, answer=answer: answer)
+        monkeypatch.setattr(matmul_tuning, "are_faster", lambda *kind, answer=answer: answer)
         program = explain(compile(layer, options={"numerics": "close"}), x, w, b).program
         assert program.externs == (0 if answer else 1)
 
@@ -176,7 +176,7 @@ def test_a_measurement_that_fails_is_the_librarys(monkeypatch):
 def test_no_other_types():
     """Integers, complex numbers and vectors are left to the library."""
     for x, y in ((np.ones((3, 3), "i8"),) * 2, (np.ones((3, 3), "c8"),) * 2, (np.ones((3, 3)), np.ones(3))):
-        program = explain(compile(lambda a, b: a @ b, options=OURS), x, y).program
+        program = explain(compile(lambda a, b: a @ b, options=OWN_NAMES), x, y).program
         assert program.externs == 1
 
 
@@ -268,7 +268,7 @@ def assert_is_attention(got, fn, arrays):
 @pytest.mark.parametrize("fn, dtype, is_dynamic", CASES, ids=lambda x: getattr(x, "__name__", str(x)))
 def test_attention_is_one_kernel(fn, dtype, is_dynamic):
     """Rows, keys, heads and columns that no tile divides; the same bits for any number of threads."""
-    one, many = (compile(fn, options={**OURS, "threads": n}, dynamic=is_dynamic) for n in (1, 3))
+    one, many = (compile(fn, options={**OWN_NAMES, "threads": n}, dynamic=is_dynamic) for n in (1, 3))
     for shape in [(2, 37, 131, 9, 5), (1, 3, 260, 8, 40)]:
         arrays = attention_arrays(dtype, *shape)
         got = one(*arrays)
@@ -291,7 +291,7 @@ def test_attention_of_infinities_and_nan():
     q, k, v, bias = attention_arrays("f4", 2, 40, 150, 8, 5)
     bias[1] = bias[2, :149] = bias[3, 1:] = bias[39] = -np.inf
     bias[4, 140], bias[5, 3], bias[6, 149], bias[7, 149] = np.nan, np.inf, np.inf, -np.inf
-    compiled = np.errstate(invalid="ignore")(compile(attention, options=OURS))
+    compiled = np.errstate(invalid="ignore")(compile(attention, options=OWN_NAMES))
     assert_is_attention(compiled(q, k, v, bias), attention, (q, k, v, bias))
     v[1, 20, 2], v[0, 3, 1], v[1, 140] = np.inf, np.nan, -np.inf
     assert_is_attention(compiled(q, k, v, bias), attention, (q, k, v, bias))
@@ -317,6 +317,6 @@ def test_what_is_no_attention():
         return (e / e.sum(-1, keepdims=True, dtype="f8").astype("f4")) @ v
 
     for fn in (with_weights, without_exp, wide_sum):
-        compiled = compile(fn, options=OURS)
+        compiled = compile(fn, options=OWN_NAMES)
         np.testing.assert_allclose(compiled(q, k, v, bias), fn(q, k, v, bias), rtol=2e-4, atol=2e-5)
         assert "template attention" not in explain(compiled, q, k, v, bias).program.text("kernels")

@@ -176,7 +176,7 @@ turn(unsigned i, unsigned count, unsigned start)
 
 /* One round: every runnable thread runs until it waits. */
 static void
-run_turns(int count)
+loop_iterations(int count)
 {
     unsigned start = draw(), resting = order == ORDER_any ? draw() : 0;
     for (int i = 0; i < count; i++) {
@@ -194,7 +194,7 @@ run_block(int count)
     for (int k = 0; k < count; k++)
         threads[k].state = STATE_runs;
     for (bool goes_on = true; goes_on;) {
-        run_turns(count);
+        loop_iterations(count);
         goes_on = false;
         for (int k = 0; k < count; k++)
             goes_on |= threads[k].state == STATE_runs;

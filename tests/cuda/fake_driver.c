@@ -139,7 +139,7 @@ fake_own(const void *what)
 
 /* True if the object belongs to the current device, or was never recorded. */
 int
-fake_is_ours(const void *what)
+fake_is_internal(const void *what)
 {
     int device = device_now();
     pthread_mutex_lock(&lock);
@@ -360,7 +360,7 @@ cuModuleGetFunction(void **function, void *module, const char *name)
 {
     FAKE_MAY_FAIL;
     *function = is_emulated ? emulator_find(module, name) : module;
-    if (!fake_is_ours(module))
+    if (!fake_is_internal(module))
         return FAKE_WRONG_CONTEXT;
     fake_own(*function);
     return *function ? 0 : 1;
@@ -415,7 +415,7 @@ cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned b
 {
     FAKE_MAY_FAIL;
     (void)gz, (void)by, (void)bz, (void)extra;
-    if (!fake_is_ours(function) || !fake_is_ours(stream))
+    if (!fake_is_internal(function) || !fake_is_internal(stream))
         return FAKE_WRONG_CONTEXT;
     if (gx == 0 || gy == 0 || bx == 0 || bx > 1024)
         return 1;
@@ -480,7 +480,7 @@ int
 cuMemFreeAsync(Address block, void *stream)
 {
     fake_called(__func__);
-    if (!fake_is_ours((void *)(size_t)block) || !fake_is_ours(stream))
+    if (!fake_is_internal((void *)(size_t)block) || !fake_is_internal(stream))
         return FAKE_WRONG_CONTEXT;
     if (fake_is_capturing(stream))
         return fake_graph_free(block, stream);
@@ -561,14 +561,14 @@ int
 cuStreamQuery(void *stream)
 {
     FAKE_MAY_FAIL;
-    return fake_is_ours(stream) ? 0 : FAKE_WRONG_CONTEXT;
+    return fake_is_internal(stream) ? 0 : FAKE_WRONG_CONTEXT;
 }
 
 int
 cuEventQuery(void *event)
 {
     FAKE_MAY_FAIL;
-    return fake_is_ours(event) ? 0 : FAKE_WRONG_CONTEXT;
+    return fake_is_internal(event) ? 0 : FAKE_WRONG_CONTEXT;
 }
 
 int
@@ -597,14 +597,14 @@ int
 cuMemcpyHtoDAsync_v2(Address to, const void *from, size_t size, void *stream)
 {
     FAKE_MAY_FAIL;
-    return fake_is_ours(stream) ? cuMemcpyHtoD_v2(to, from, size) : FAKE_WRONG_CONTEXT;
+    return fake_is_internal(stream) ? cuMemcpyHtoD_v2(to, from, size) : FAKE_WRONG_CONTEXT;
 }
 
 int
 cuMemcpyDtoHAsync_v2(void *to, Address from, size_t size, void *stream)
 {
     FAKE_MAY_FAIL;
-    return fake_is_ours(stream) ? cuMemcpyDtoH_v2(to, from, size) : FAKE_WRONG_CONTEXT;
+    return fake_is_internal(stream) ? cuMemcpyDtoH_v2(to, from, size) : FAKE_WRONG_CONTEXT;
 }
 
 int
@@ -648,10 +648,10 @@ cuMemcpyPeerAsync(Address to, void *to_context, Address from, void *from_context
                   void *stream)
 {
     FAKE_MAY_FAIL;
-    int device = device_now(), is_right = fake_is_ours(stream) && fake_is_ours((void *)(size_t)to);
+    int device = device_now(), is_right = fake_is_internal(stream) && fake_is_internal((void *)(size_t)to);
     is_right &= to_context == &contexts[device];
     current[depth - 1] = (int)((int *)from_context - contexts);
-    is_right &= fake_is_ours((void *)(size_t)from);
+    is_right &= fake_is_internal((void *)(size_t)from);
     current[depth - 1] = device;
     if (!is_right)
         return FAKE_WRONG_CONTEXT;
@@ -667,7 +667,7 @@ cuMemcpyDtoDAsync_v2(Address to, Address from, size_t size, void *stream)
     /* A real driver would record it, but cinductor does not do this. */
     if (fake_refuses(stream, 0, 0))
         return 900;
-    if (!fake_is_ours(stream) || !fake_is_ours((void *)(size_t)to))
+    if (!fake_is_internal(stream) || !fake_is_internal((void *)(size_t)to))
         return FAKE_WRONG_CONTEXT;
     FAKE_OPENS_MEMORY;
     memcpy((void *)(size_t)to, (const void *)(size_t)from, size);
@@ -680,7 +680,7 @@ cuStreamSynchronize(void *stream)
     FAKE_MAY_FAIL;
     if (fake_refuses(stream, 0, 0))
         return 900;
-    return !fake_is_ours(stream) ? FAKE_WRONG_CONTEXT : fake_fails("cuStreamSynchronize", 999);
+    return !fake_is_internal(stream) ? FAKE_WRONG_CONTEXT : fake_fails("cuStreamSynchronize", 999);
 }
 
 int
@@ -707,7 +707,7 @@ int
 cuStreamDestroy_v2(void *stream)
 {
     fake_called(__func__);
-    int result = fake_is_ours(stream) ? 0 : FAKE_WRONG_CONTEXT;
+    int result = fake_is_internal(stream) ? 0 : FAKE_WRONG_CONTEXT;
     free(stream);
     handles--;
     return result;
@@ -733,7 +733,7 @@ cuEventRecord(void *event, void *stream)
     FAKE_MAY_FAIL;
     if (fake_refuses(stream, 0, 0))
         return 900;
-    return fake_is_ours(event) && fake_is_ours(stream) ? 0 : FAKE_WRONG_CONTEXT;
+    return fake_is_internal(event) && fake_is_internal(stream) ? 0 : FAKE_WRONG_CONTEXT;
 }
 
 int
@@ -741,14 +741,14 @@ cuStreamWaitEvent(void *stream, void *event, unsigned flags)
 {
     FAKE_MAY_FAIL;
     (void)event, (void)flags; /* it may be another device's */
-    return fake_is_ours(stream) ? 0 : FAKE_WRONG_CONTEXT;
+    return fake_is_internal(stream) ? 0 : FAKE_WRONG_CONTEXT;
 }
 
 int
 cuEventSynchronize(void *event)
 {
     FAKE_MAY_FAIL;
-    return fake_is_ours(event) ? 0 : FAKE_WRONG_CONTEXT;
+    return fake_is_internal(event) ? 0 : FAKE_WRONG_CONTEXT;
 }
 
 int
@@ -756,7 +756,7 @@ cuEventElapsedTime(float *ms, void *first, void *second)
 {
     FAKE_MAY_FAIL;
     *ms = 0.5f;
-    return fake_is_ours(first) && fake_is_ours(second) ? 0 : FAKE_WRONG_CONTEXT;
+    return fake_is_internal(first) && fake_is_internal(second) ? 0 : FAKE_WRONG_CONTEXT;
 }
 
 int

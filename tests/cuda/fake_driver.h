@@ -33,7 +33,7 @@ int fake_take_down(void *stream, void (*run)(void *data), const void *data, size
 int fake_graphs(void);
 int fake_memory_nodes(void); /* since the process began */
 #define FAKE_WRONG_CONTEXT 400
-int fake_is_ours(const void *what);
+int fake_is_internal(const void *what);
 /* Records that the address belongs to the current device. */
 void fake_own(const void *what);
 /* Device memory: see fake_memory.h. */

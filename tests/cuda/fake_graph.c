@@ -267,7 +267,7 @@ cuGraphLaunch(void *made, void *stream)
         raise(SIGINT);
     is_interrupted = 0;
     Graph *graph = made;
-    if (!fake_is_ours(made) || !fake_is_ours(stream))
+    if (!fake_is_internal(made) || !fake_is_internal(stream))
         return FAKE_WRONG_CONTEXT;
     pthread_mutex_lock(&lock);
     int is_running = graph->is_running++;

@@ -26,14 +26,14 @@ def say(name, got, want):
 
 
 x, w = np.arange(1200.0).reshape(300, 4), np.array([1.0, -2.0, 0.5, 3.0])
-on_card = cinductor.to_device(x), cinductor.to_device(w)
-say("new", [rows(*on_card)], [rows(x, w)])
+on_gpu = cinductor.to_device(x), cinductor.to_device(w)
+say("new", [rows(*on_gpu)], [rows(x, w)])
 out = cinductor.to_device(np.zeros(300))
-assert rows(*on_card, out=out) is out
+assert rows(*on_gpu, out=out) is out
 say("written", [out], [rows(x, w)])
 y = np.arange(12, dtype="f4").reshape(3, 4)
 say("two indices", turned(cinductor.to_device(y)), turned(y))
-say("empty", [rows(cinductor.to_device(x[:0]), on_card[1])], [rows(x[:0], w)])
+say("empty", [rows(cinductor.to_device(x[:0]), on_gpu[1])], [rows(x[:0], w)])
 
 
 def mixed(x, w):
@@ -41,7 +41,7 @@ def mixed(x, w):
 
 
 compiled = cinductor.compile(mixed, device="cuda", options={"offload": "always"})
-say("compiled", [compiled(*on_card)], [mixed(x, w)])
+say("compiled", [compiled(*on_gpu)], [mixed(x, w)])
 say("compiled, of the host", [compiled(x, w)], [mixed(x, w)])
 
 
@@ -70,10 +70,10 @@ for fn, args in ((through_views, (x, w)), (two_dtypes, (y, count)), (repeated, (
     stays = "kernel_" in program.wrapper and "to_host" not in program.wrapper
     print("ok" if stays else f"bad {program.wrapper}", "without a copy to the host")
 for name, call, why in (
-    ("both kinds", lambda: rows(on_card[0], w), "arrays of the host together with"),
-    ("overlapping", lambda: rows(on_card[0], on_card[0][0], on_card[0].ravel()[:300]), "what is written is apart"),
-    ("steps", lambda: rows(on_card[0].T, out), "arrays are contiguous"),
-    ("sizes", lambda: rows(on_card[0], out), "m of w is 300"),
+    ("both kinds", lambda: rows(on_gpu[0], w), "arrays of the host together with"),
+    ("overlapping", lambda: rows(on_gpu[0], on_gpu[0][0], on_gpu[0].ravel()[:300]), "what is written is apart"),
+    ("steps", lambda: rows(on_gpu[0].T, out), "arrays are contiguous"),
+    ("sizes", lambda: rows(on_gpu[0], out), "m of w is 300"),
     ("no kernel", lambda: cinductor.kernel("out[i] = ;", reads="", writes="out: f64[n]", grid="i: n")(out), "kernel"),
 ):
     try:

@@ -64,7 +64,7 @@ def shift(x):
 
 def check_unasked(fn, *arguments):
     """Loops of short kernels are recorded without the option."""
-    launched, recorded = cinductor.compile(fn, options={"choices": "recorded_trips=100"}), cinductor.compile(fn)
+    launched, recorded = cinductor.compile(fn, options={"choices": "recorded_iterations=100"}), cinductor.compile(fn)
     want, before = [r.numpy() for r in launched(*arguments)], count("cuGraphLaunch")
     kept = [recorded(*arguments) for _ in range(3)]
     say(f"{fn.__name__}: unasked", all(same(got, want) for got in kept))
@@ -141,7 +141,7 @@ def main():
     say("a short sort needs no memory", not EMULATED or count("nodes") == 0)
     check("long sort", lambda x: (np.sort(x)[::-1] * 2,), (cinductor.to_device(random.random(4100).astype("f4")),))
     say("what a long sort needs is a node", not EMULATED or count("nodes") == 1)
-    check("sums", sums, (long,), options={"choices": "apart_bytes=1"})  # two launches
+    check("sums", sums, (long,), options={"choices": "separate_bytes=1"})  # two launches
     rows = np.zeros((1, 132_000), "f4")  # with a symbolic length, each row is split
     rows[0, 8_300] = 4
     want = check("any", answers, (cinductor.to_device(rows), long), calls=3, replays=2, dynamic=True)[1]

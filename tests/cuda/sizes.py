@@ -190,12 +190,12 @@ def run_online(name, function, shape):
 
 # Split scans: the ufunc, axis, shape, thresholds, and other lengths of the same rows. "" keeps the GPU's thresholds,
 # for long rows.
-SHORT = "scan_row_part=64, scan_column_part=16, scan_parts=2"
+SHORT = "scan_row_chunk=64, scan_column_chunk=16, scan_chunks=2"
 PARTS = (
     (np.add, 1, (2, 33_000), "", ()),
     (np.add, 0, (2100, 3), "", ()),
     (np.add, 0, (100, 70), SHORT, ()),
-    (np.add, 1, (100, 40, 3), "scan_column_part=4, scan_parts=2", ()),
+    (np.add, 1, (100, 40, 3), "scan_column_chunk=4, scan_chunks=2", ()),
     (np.maximum, 0, (33, 3), SHORT, (0, 15, 257)),
     (np.add, 1, (2, 130), SHORT, (0, 63, 700)),
 )

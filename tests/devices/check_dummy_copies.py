@@ -12,7 +12,7 @@ from check_dummy import as_it_was  # noqa: F401
 import cinductor
 
 
-def on_card(x, card):
+def on_gpu(x, card):
     return cinductor.to_device(x, f"dummy:{card}")
 
 
@@ -39,7 +39,7 @@ def test_parts_that_are_not_contiguous(case, dynamic):
     x, y = np.arange(48.0).reshape(6, 8), np.arange(48.0).reshape(6, 8) + 100
     if part is WHOLE:
         x = x[: y[other].shape[0], :4].copy()
-    a, b = on_card(x, first)[part], on_card(y, second)[other]
+    a, b = on_gpu(x, first)[part], on_gpu(y, second)[other]
     dummy.set_delay(300)
     report = cinductor.explain(cinductor.compile(lambda a, b: a * 2 - b, dynamic=dynamic), a, b)
     assert np.array_equal(report.result.numpy(), x[part] * 2 - y[other])
@@ -58,8 +58,8 @@ def test_parts_that_are_written_stay_where_they_are():
 
     for first, second in ((0, 1), (1, 0)):
         x, y = np.arange(64.0).reshape(8, 8), np.arange(96.0).reshape(8, 12)
-        whole = on_card(x, first)
-        a, b = whole[::2, 1:7:3], on_card(y, second)[4:, ::6]
+        whole = on_gpu(x, first)
+        a, b = whole[::2, 1:7:3], on_gpu(y, second)[4:, ::6]
         compiled = cinductor.compile(f)
         dummy.set_delay(300)
         got, total = compiled(a, b)
@@ -70,7 +70,7 @@ def test_parts_that_are_written_stay_where_they_are():
         whole[:] = 7
         assert (view.numpy() == 7).all()
     with pytest.raises(cinductor.Unsupported, match=r"is not contiguous and is written or returned"):
-        cinductor.compile(both)(on_card(np.ones((4, 4)), 0)[:, ::2], on_card(np.ones((4, 4)), 1)[:, ::2])
+        cinductor.compile(both)(on_gpu(np.ones((4, 4)), 0)[:, ::2], on_gpu(np.ones((4, 4)), 1)[:, ::2])
 
 
 def both(a, b):
@@ -104,7 +104,7 @@ def given():
 def test_copies_to_the_host_begin_early(cards, program):
     """These copies are lines of the program and have their own buffers; each is waited for before it is read."""
     x, y = given()
-    a, b = on_card(x, cards[0]), on_card(y, cards[1])
+    a, b = on_gpu(x, cards[0]), on_gpu(y, cards[1])
     options = {"track_memory": "assert", "verify": True}
     report = cinductor.explain(cinductor.compile(program, options=options), a, b)
     lines = [(line["line"], line.get("buffer")) for line in json.loads(report.text("json"))["lines"]]
@@ -125,7 +125,7 @@ def test_copies_to_the_host_begin_early(cards, program):
 def test_copies_that_fail(name):
     """One error is raised, and no copy or buffer is left."""
     x, y = given()
-    a, b = on_card(x, 0), on_card(y, 1)
+    a, b = on_gpu(x, 0), on_gpu(y, 1)
     compiled = cinductor.compile(with_calls)
     compiled(a, b)
     dummy.set_delay(1000)
@@ -135,10 +135,10 @@ def test_copies_that_fail(name):
     dummy.set_failing(None)
     assert np.allclose(compiled(a, b)[0].numpy(), with_calls(x, y)[0])
     with pytest.raises(np.linalg.LinAlgError, match="Singular matrix"):  # while other copies are in flight
-        compiled(on_card(np.zeros((12, 12)), 0), b)
+        compiled(on_gpu(np.zeros((12, 12)), 0), b)
 
 
 def test_large_copies_are_waited_for_where_they_begin():
-    a, b = on_card(given()[0], 0), on_card(given()[1], 1)
+    a, b = on_gpu(given()[0], 0), on_gpu(given()[1], 1)
     compiled = cinductor.compile(with_calls, options={"choices": "pinned_bytes=100"})
     assert "start_to_host(in1" not in cinductor.explain(compiled, a, b).wrapper

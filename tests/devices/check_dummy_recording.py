@@ -38,7 +38,7 @@ def recorded(fn=several, **options):
     return cinductor.compile(fn, device=DEVICE, options={**GRAPHS, **options})
 
 
-def on_card(*arrays, card=DEVICE):
+def on_gpu(*arrays, card=DEVICE):
     return [cinductor.to_device(a, card) for a in arrays]
 
 
@@ -62,7 +62,7 @@ def counted(name, call, *args):
 
 def test_the_second_call_is_recorded_and_later_ones_are_replayed():
     f, (x, y) = recorded(verify=True), given()
-    want, arrays = several(x, y), on_card(x, y)
+    want, arrays = several(x, y), on_gpu(x, y)
     dummy.set_delay(200)
     for number in range(5):
         launches, got = counted("launch", f, *arrays)
@@ -83,7 +83,7 @@ def test_the_second_call_is_recorded_and_later_ones_are_replayed():
 def test_results_are_never_written_again(limit):
     """Small results are copied from the recording's buffer; large ones are stored directly in new memory."""
     f, (x, y) = recorded(choices=f"recorded_copy={limit}"), given()
-    a, b = on_card(x, y)
+    a, b = on_gpu(x, y)
     kept = [f(a, b, 2.0) for _ in range(20)]
     a[...] = cinductor.to_device(x + 1, DEVICE)
     replays, later = counted("replay", lambda: [f(a, b, 2.0) for _ in range(20)])
@@ -96,7 +96,7 @@ def test_what_differs_between_calls():
     """Contents, numbers, sizes and addresses change in any order: each call has its own results."""
     random = np.random.default_rng(3)
     f = recorded()
-    pairs = [on_card(np.arange(8.0 * n).reshape(n, 8), np.ones((n, 8))) for n in (5, 6, 7) for _ in range(2)]
+    pairs = [on_gpu(np.arange(8.0 * n).reshape(n, 8), np.ones((n, 8))) for n in (5, 6, 7) for _ in range(2)]
     for number in range(120):
         a, b = pairs[random.integers(len(pairs))]
         s = float(random.integers(3))
@@ -114,7 +114,7 @@ def test_arguments_that_are_written():
         return w.sum(axis=0), v
 
     f, (w, g) = recorded(step), (np.ones((6, 8)), np.arange(48.0).reshape(6, 8))
-    a, b = on_card(w, g)
+    a, b = on_gpu(w, g)
     for _ in range(6):
         got, want = f(a, b, 0.5), step(w, g, 0.5)
         assert same(numbers(got), want) and np.array_equal(a.numpy(), w)
@@ -125,9 +125,9 @@ def test_arguments_that_are_written():
 def test_arguments_that_move(limit):
     """A loop with a new array for each call replays, if the array is small; arrays that it had before keep their contents."""
     f, (x, y) = recorded(choices=f"recorded_copy={limit}", verify=True), given()
-    b, kept = on_card(y)[0], []
+    b, kept = on_gpu(y)[0], []
     for k in range(12):
-        a = on_card(x + k)[0]
+        a = on_gpu(x + k)[0]
         kept.append((a, f(a, b, 2.0)))
     for k, (a, got) in enumerate(kept):
         assert same(numbers(got), several(x + k, y)) and np.array_equal(a.numpy(), x + k), k
@@ -135,8 +135,8 @@ def test_arguments_that_move(limit):
     told = cinductor.explain(f, kept[0][0], b).recordings[0]
     assert ("1 of its arguments copied" in told) == (limit > 100), told
     for _ in range(4):  # both move, one is a view, and memory is used again
-        rows = on_card(np.concatenate([x, x + 1]))[0]
-        a, b = rows[6:], on_card(y)[0]
+        rows = on_gpu(np.concatenate([x, x + 1]))[0]
+        a, b = rows[6:], on_gpu(y)[0]
         assert same(numbers(f(a, b, 2.0)), several(x + 1, y))
         assert same(numbers(f(b, b, 2.0)), several(y, y))
 
@@ -150,7 +150,7 @@ def test_an_argument_that_is_written_stays_where_it_is():
     f, kept = recorded(step), []
     for k in range(8):
         w, g = np.ones((6, 8)) + k, np.arange(48.0).reshape(6, 8) * k
-        a, b = on_card(w, g)
+        a, b = on_gpu(w, g)
         got, want = f(a, b), step(w, g)
         kept.append((a, b))
         assert same(numbers(got), want) and np.array_equal(a.numpy(), w)
@@ -159,7 +159,7 @@ def test_an_argument_that_is_written_stays_where_it_is():
 def test_recordings_are_bounded():
     """Numbers that occur once are not recorded. Of those that occur often, the latest recordings are kept."""
     f, (x, y) = recorded(), given()
-    a, b = on_card(x, y)
+    a, b = on_gpu(x, y)
     live = dummy.counts()["live"]
     for _ in range(2):
         for k in range(40):
@@ -185,7 +185,7 @@ def test_a_loop_around_kernels_is_recorded_iteration_by_iteration():
 
     x, y = given()
     f, want = recorded(steps), cinductor.compile(steps, device=DEVICE, options={**ALWAYS, "fusion": False})
-    arrays = on_card(x, np.ones((8, 8)))
+    arrays = on_gpu(x, np.ones((8, 8)))
     expected = numbers(want(*arrays))
     for _ in range(4):
         assert same(numbers(f(*arrays)), expected)
@@ -195,7 +195,7 @@ def test_a_loop_around_kernels_is_recorded_iteration_by_iteration():
 
 def test_what_is_not_recorded_says_why():
     x, y = given()
-    a, b = on_card(x, y)
+    a, b = on_gpu(x, y)
 
     def why(fn, *args, **options):
         return cinductor.explain(recorded(fn, **options), *args).recordings
@@ -210,7 +210,7 @@ def test_what_is_not_recorded_says_why():
 
 def test_streams_have_recordings_of_their_own():
     f, (x, y) = recorded(), given()
-    want, (a, b) = several(x, y), on_card(x, y)
+    want, (a, b) = several(x, y), on_gpu(x, y)
     cinductor.synchronize(DEVICE)
     first, second = cinductor.Stream(DEVICE), cinductor.Stream(DEVICE)
     dummy.set_delay(300)
@@ -235,13 +235,13 @@ def test_streams_have_recordings_of_their_own():
 def test_threads_in_one_function(delay):
     """With different arrays and with the same ones, on one stream and on several."""
     f, (x, y) = recorded(), given()
-    a, b = on_card(x, y)
+    a, b = on_gpu(x, y)
     cinductor.synchronize(DEVICE)
     dummy.set_delay(delay)
     wrong = []
 
     def work(number):
-        own = on_card(x + number, y) if number % 2 else (a, b)
+        own = on_gpu(x + number, y) if number % 2 else (a, b)
         want = several(x + number % 2 * number, y, 2.0)
         with cinductor.Stream(DEVICE) if number > 2 else cinductor.device(DEVICE):
             for _ in range(25):
@@ -263,7 +263,7 @@ def test_threads_whose_recordings_share_memory():
     has stored.
     """
     x, y = np.random.default_rng(2).random((2, 800, 50))
-    f, (a, b) = recorded(), on_card(x, y)
+    f, (a, b) = recorded(), on_gpu(x, y)
     wrong = []
 
     def work(s):
@@ -298,7 +298,7 @@ def test_both_cards_record():
 def test_a_device_that_fails_at_recording(name):
     """One warning, then launches with the same results. If these fail too, their error is raised."""
     f, (x, y) = recorded(), given()
-    want, (a, b) = several(x, y), on_card(x, y)
+    want, (a, b) = several(x, y), on_gpu(x, y)
     f(a, b)
     if name == "replay":
         f(a, b)
@@ -324,7 +324,7 @@ def test_each_call_fails_in_turn():
     want = several(x, y)
 
     def everything():
-        f, (a, b) = recorded(), on_card(x, y)
+        f, (a, b) = recorded(), on_gpu(x, y)
         return [numbers(f(a, b)) for _ in range(4)]
 
     everything()
@@ -353,7 +353,7 @@ def test_each_call_fails_in_turn():
 def test_memory_that_there_is_not_is_no_reason_to_fail():
     """A recording allocates memory. If that fails, launches are made instead."""
     x, y = np.ones((64, 64)), np.ones((64, 64))
-    f, (a, b) = recorded(), on_card(x, y)
+    f, (a, b) = recorded(), on_gpu(x, y)
     want = several(x, y)
     f(a, b)
     gc.collect()

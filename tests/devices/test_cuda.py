@@ -686,7 +686,7 @@ few_trips, many = check(on_device, 400), check(on_device, 3000)
 both = cinductor.to_device(np.ones(3000))
 many(both, both)
 np.testing.assert_array_equal(both.numpy(), prefix(*[np.ones(3000)] * 2)[0])
-print("offload", [len(f._cinductor_job.quicker_on_host) for f in (few_trips, many)])
+print("offload", [len(f._cinductor_job.faster_on_host) for f in (few_trips, many)])
 """
 
 

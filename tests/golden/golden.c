@@ -162,7 +162,7 @@ make_lower_machine(CiContext *ctx, const Run *run)
     *machine = ci_machine(run->scans ? CI_MACHINE_sm_90 : CI_MACHINE_x86_64_v3);
     machine->device = run->device;
     machine->has_memory = run->device_memory;
-    ci_choices_set(ctx, machine, "frame_bytes=1");
+    ci_choices_set(ctx, machine, "border_bytes=1");
     if (run->scans)
         ci_choices_set(ctx, machine, ci_format(ctx, "scan_rows=%lld, scan_columns=%lld",
                                                (long long)run->scans, (long long)run->scans));

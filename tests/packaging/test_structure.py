@@ -294,7 +294,7 @@ def test_one_setjmp():
 # Files with functions that calls run on the user's thread, where a signal handler may raise.
 IN_CALLS = [p for p in PYTHON_FILES if re.match("python/cinductor/(base|calls|capture|numpy)/", name_of(p))]
 IN_CALLS += [p for p in PYTHON_FILES if p.stem in "racing trimming events guard_texts tracing provenance".split()]
-DECIDE = {"is_interrupt", "is_of_ours", "pass_on", "failure_of", "__exit__"}  # what an exception is
+DECIDE = {"is_interrupt", "is_internal_error", "pass_on", "failure_of", "__exit__"}  # what an exception is
 
 
 @in_each(IN_CALLS)

@@ -113,7 +113,7 @@ ROWS = {
     "dump": Row("graph"),
     "skip_passes": Row("cse"),
     "fusion_limit": Row(0),
-    "choices": Row("stack_bytes=1, launch_bytes=1, apart_bytes=1, online_bytes=1", scans, {"library_threads": 1}, (M,)),
+    "choices": Row("stack_bytes=1, launch_bytes=1, separate_bytes=1, online_bytes=1", scans, {"library_threads": 1}, (M,)),
     "device_index": Row(1, error="device is|on device 'cuda'"),
     "offload": Row("always", recurrence, sizes=(np.arange(1.0, 4001.0),)),
     "max_autotune": Row(True, columns, {}, (M,), 30),

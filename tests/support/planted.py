@@ -97,7 +97,7 @@ def steps() -> None:
     def step(self: Any, value: Any) -> Any:
         value = self.stage.escapes.now(value)
         method = self.stage.sources.class_attr(type(value), "__next__")
-        if hasattr(method, "__code__") and not iteration.is_ours(type(value)):
+        if hasattr(method, "__code__") and not iteration.is_internal(type(value)):
             return self.call(method, value)
         return self.stage.lift_array(next(value))
 

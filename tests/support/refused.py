@@ -14,16 +14,16 @@ REFUSED = re.compile("interpreter backend.*the C compiler failed")
 @contextlib.contextmanager
 def none():
     """Fail if a kernel is refused in the block, except by a compiler that the block has chosen itself."""
-    made, compiler, texts = deferred_warnings.Notice, os.environ.get("CC"), []
+    made, compiler, texts = deferred_warnings.DeferredWarning, os.environ.get("CC"), []
 
     def note(text, *places):
         if REFUSED.search(text) and os.environ.get("CC") == compiler:
             texts.append(text)
         return made(text, *places)
 
-    deferred_warnings.Notice = note
+    deferred_warnings.DeferredWarning = note
     try:
         yield
     finally:
-        deferred_warnings.Notice = made
+        deferred_warnings.DeferredWarning = made
     assert not texts, texts

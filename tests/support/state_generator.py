@@ -1009,9 +1009,9 @@ class Generator:
         """A program whose object has no name: only a container or the iterable of a loop refers to it."""
         made, uses, statements, rest = self.pick(self.pick([OBJECTS, OBJECTS, FOCUSED, OF_FUNCTIONS, OF_ARRAYS]))
         holder, read = self.pick(UNNAMED)
-        is_place = read.endswith((".o", ".v", "]"))
+        is_arg_position = read.endswith((".o", ".v", "]"))
         held = functools.partial(re.compile(r"\bo\b").sub, lambda _: read)
-        statements = [s for s in statements if is_place or not REBINDS.search(s)]
+        statements = [s for s in statements if is_arg_position or not REBINDS.search(s)]
         body, share = [], len(uses) / (len(uses) + len(statements))
         for _ in range(self.random.choice([1, 1, 2])):
             kind = self.random.random()

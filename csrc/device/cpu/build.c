@@ -123,8 +123,8 @@ recall_launches(CiContext *ctx, void *arg)
 {
     Build *b = arg;
     for (int k = 0; k < b->nkernels; k++) {
-        CiForm f = ci_form_reader(ctx, b->kernels->loops->sym, b->known->kernels[k].launch);
-        ci_launch_form(&f, &b->launches[k]);
+        CiTextIo f = ci_io_reader(ctx, b->kernels->loops->sym, b->known->kernels[k].launch);
+        ci_launch_io(&f, &b->launches[k]);
     }
 }
 
@@ -159,17 +159,17 @@ static void
 remember_units(CiContext *ctx, Build *b)
 {
     CiCpuBuildNotes *known = b->known;
-    bool has_room = known != NULL;
-    for (int k = 0; has_room && k < b->nkernels; k++) {
+    bool has_space = known != NULL;
+    for (int k = 0; has_space && k < b->nkernels; k++) {
         CiText text = ci_text_new(ctx);
-        CiForm f = ci_form_printer(ctx, b->kernels->loops->sym, &text);
-        ci_launch_form(&f, &b->launches[k]);
+        CiTextIo f = ci_io_printer(ctx, b->kernels->loops->sym, &text);
+        ci_launch_io(&f, &b->launches[k]);
         known->kernels[k] = (CiCpuKnownKernel){.unit = b->printed[k] ? b->unit_of[k] : -1,
                                                .printed = b->printed[k] ? b->printed[k]->id : k};
-        has_room = text.length < sizeof known->kernels[k].launch;
-        memcpy(known->kernels[k].launch, text.data, has_room ? text.length : 0);
+        has_space = text.length < sizeof known->kernels[k].launch;
+        memcpy(known->kernels[k].launch, text.data, has_space ? text.length : 0);
     }
-    if (!has_room)
+    if (!has_space)
         return;
     known->nunits = b->nunits;
     for (int u = 0; u < b->nunits; u++)

@@ -73,10 +73,10 @@ ci_cpu_known_new(CiContext *ctx, const CiSystemCompiler *compiler, const CiKerne
 }
 
 static bool
-is_whole(const CiCpuBuildNotes *read, const CiCpuBuildNotes *asked)
+is_whole(const CiCpuBuildNotes *read, const CiCpuBuildNotes *requested)
 {
-    bool is_it = !memcmp(read->key, asked->key, sizeof read->key) &&
-                 read->nkernels == asked->nkernels && read->nunits >= 0 &&
+    bool is_it = !memcmp(read->key, requested->key, sizeof read->key) &&
+                 read->nkernels == requested->nkernels && read->nunits >= 0 &&
                  read->nunits <= CI_CPU_MAX_UNITS;
     for (int u = 0; is_it && u < read->nunits; u++)
         is_it = strnlen(read->units[u], sizeof read->units[u]) == sizeof read->units[u] - 1;

@@ -177,13 +177,13 @@ first_error(const char *output)
 static _Noreturn void
 fail_compile(CiContext *ctx, const Command *command, const char *output, int exit_code)
 {
-    const char *told = first_error(output);
+    const char *message = first_error(output);
     CiText text = ci_text_new(ctx);
     for (int k = 0; k < command->count; k++)
         ci_text_add(&text, k ? " %s" : "%s", command->words[k]);
     size_t length = strlen(output);
     ci_fail(ctx, CI_ERR_COMPILE, "the C compiler failed (exit code %d): %.*s\n%s\n%.*s%s", exit_code,
-            (int)strcspn(told, "\n"), told, text.data,
+            (int)strcspn(message, "\n"), message, text.data,
             length > MESSAGE_BYTES ? MESSAGE_BYTES : (int)length, output,
             length > MESSAGE_BYTES ? "\n..." : "");
 }

@@ -197,8 +197,8 @@ add_script(CiSha256 *hash, const char *path, int depth, int *left)
 /* Adds what the compiler answers, and sets *names_files when it names some; false when that is no
  * answer. */
 static bool
-ask(CiContext *ctx, CiRuntime *runtime, const CiSystemCompiler *compiler,
-    const char *const *question, double timeout_s, CiSha256 *hash, bool *names_files)
+run_query(CiContext *ctx, CiRuntime *runtime, const CiSystemCompiler *compiler,
+          const char *const *question, double timeout_s, CiSha256 *hash, bool *names_files)
 {
     const char *words[CI_CPU_MAX_WORDS], *word = compiler->words;
     int count = 0;
@@ -234,8 +234,8 @@ ask_all(CiContext *ctx, CiRuntime *runtime, CiSystemCompiler *compiler, double t
     ci_sha256_init(&hash);
     ci_sha256_add_text(&hash, compiler->stamp);
     add_script(&hash, compiler->path, MAX_SCRIPTS, &left);
-    if (ask(ctx, runtime, compiler, version, timeout_s, &hash, &names_files) &&
-        ask(ctx, runtime, compiler, run, timeout_s, &hash, &names_files) && names_files)
+    if (run_query(ctx, runtime, compiler, version, timeout_s, &hash, &names_files) &&
+        run_query(ctx, runtime, compiler, run, timeout_s, &hash, &names_files) && names_files)
         finish(&hash, compiler->identity);
 }
 

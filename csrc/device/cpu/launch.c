@@ -32,7 +32,7 @@ typedef struct Job {
     int64_t last_poll;   /* touched by the launcher alone */
     uint8_t *is_waiting; /* of a chain, by unit: it is to be begun again */
     int64_t begun;       /* of a chain: units that somebody has begun */
-    _Alignas(64) int64_t turn; /* of a chain: units that have published */
+    _Alignas(64) int64_t ticket; /* of a chain: units that have published */
     _Alignas(64) int32_t ended; /* of a chain: why a unit ends the launch; 0: none does */
 } Job;
 
@@ -59,11 +59,11 @@ may_poll(const Job *job)
 /* Waits until the previous unit has published, or the launch has ended. The previous unit has
  * started on another thread. If it waits itself, this unit stops waiting. */
 static int32_t
-wait_for_turn(void *arg, int64_t unit)
+wait_for_ticket(void *arg, int64_t unit)
 {
     Job *job = arg;
     int64_t start = ci_os_time_ns(), waited = 0;
-    while (__atomic_load_n(&job->turn, __ATOMIC_ACQUIRE) < unit) {
+    while (__atomic_load_n(&job->ticket, __ATOMIC_ACQUIRE) < unit) {
         int32_t ended = __atomic_load_n(&job->ended, __ATOMIC_RELAXED);
         bool is_late = waited > PATIENCE_NS ||
                        __atomic_load_n(&job->is_waiting[unit - 1], __ATOMIC_RELAXED);
@@ -84,8 +84,8 @@ run_units(Job *job, int64_t begin, int64_t end, void *scratch, bool is_again)
                  .fault = job->fault,
                  .apply = ci_ufunc_apply,
                  .ufuncs = job->runtime->ufuncs,
-                 .turn = &job->turn,
-                 .wait = wait_for_turn,
+                 .ticket = &job->ticket,
+                 .wait = wait_for_ticket,
                  .wait_arg = job,
                  .is_again = is_again};
     if (may_poll(job)) {
@@ -127,7 +127,7 @@ static int64_t
 take_waiting(Job *job)
 {
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
-    int64_t unit = __atomic_load_n(&job->turn, __ATOMIC_ACQUIRE);
+    int64_t unit = __atomic_load_n(&job->ticket, __ATOMIC_ACQUIRE);
     uint8_t waits = true;
     bool is_taken = unit < job->units &&
                     __atomic_compare_exchange_n(&job->is_waiting[unit], &waits, false, false,
@@ -154,7 +154,7 @@ run_link_chunk(void *arg, int64_t unit)
     int64_t start = ci_os_time_ns();
     __atomic_fetch_add(&job->begun, 1, __ATOMIC_RELAXED);
     int32_t status = run_link(job, unit, false);
-    while (!status && __atomic_load_n(&job->turn, __ATOMIC_RELAXED) < job->units) {
+    while (!status && __atomic_load_n(&job->ticket, __ATOMIC_RELAXED) < job->units) {
         int64_t waiting = take_waiting(job);
         if (waiting >= 0)
             status = run_link(job, waiting, true);

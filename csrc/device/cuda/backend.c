@@ -125,7 +125,7 @@ keep_body(CiContext *ctx, void *arg)
     const CiMachine *from = keeping->build->kernels->machine;
     CiMachine *machine = CI_NEW(ctx, CiMachine);
     *machine = *from;
-    machine->asked = NULL;
+    machine->requested = NULL;
     machine->choices = ci_choices_copy(ctx, from);
     executable->machine = machine;
     if (keeping->build->kernels->plan && keeping->build->kernels->plan->skip)
@@ -149,15 +149,15 @@ keep_kernels(CiContext *ctx, const CiCudaBuild *b)
 static int32_t
 load_cubin(CiCudaExecutable *executable, CiCudaImage *image, const void *cubin)
 {
-    CiCudaContextScope stay;
-    int32_t status = ci_cuda_enter(&stay, &executable->base.queue);
+    CiCudaContextScope scope;
+    int32_t status = ci_cuda_enter(&scope, &executable->base.queue);
     if (status)
         return status;
-    int result = stay.driver->module_load(&image->module, cubin);
+    int result = scope.driver->module_load(&image->module, cubin);
     for (int k = 0; k < executable->nkernels && !result; k++)
         if (image->layouts[k].name)
-            result = ci_cuda_find_functions(&stay, image->module, &image->layouts[k]);
-    return ci_cuda_leave(&stay, result);
+            result = ci_cuda_find_functions(&scope, image->module, &image->layouts[k]);
+    return ci_cuda_leave(&scope, result);
 }
 
 static int32_t
@@ -244,7 +244,7 @@ close_executable(CiExecutable *base)
     free(executable);
 }
 
-static int32_t launch_kernel(CiExecutable *base, const CiLaunch *asked, CiFault *fault);
+static int32_t launch_kernel(CiExecutable *base, const CiLaunch *requested, CiFault *fault);
 
 static CiExecutable *
 build(CiContext *ctx, const CiQueue *queue, const CiKernels *kernels, const CiOptions *options,
@@ -280,7 +280,7 @@ build(CiContext *ctx, const CiQueue *queue, const CiKernels *kernels, const CiOp
 /* ---- launch ---- */
 
 typedef struct Launching {
-    CiCudaContextScope stay;
+    CiCudaContextScope scope;
     CUstream stream;
 } Launching;
 
@@ -295,7 +295,7 @@ take(void *arg, size_t bytes, void **block)
 {
     Launching *launching = arg;
     CUdeviceptr at = 0;
-    int result = ci_cuda_block_take(&launching->stay, bytes, launching->stream, &at);
+    int result = ci_cuda_block_take(&launching->scope, bytes, launching->stream, &at);
     *block = (void *)(uintptr_t)at;
     return result;
 }
@@ -304,21 +304,21 @@ static int
 give(void *arg, void *block, size_t bytes)
 {
     Launching *launching = arg;
-    return ci_cuda_block_give(&launching->stay, address(block), bytes, launching->stream);
+    return ci_cuda_block_give(&launching->scope, address(block), bytes, launching->stream);
 }
 
 static int
 clear(void *arg, void *block, size_t bytes)
 {
     Launching *launching = arg;
-    return launching->stay.driver->clear(address(block), 0, bytes / 4, launching->stream);
+    return launching->scope.driver->clear(address(block), 0, bytes / 4, launching->stream);
 }
 
 static int
 run(void *arg, const CiGpuFunction *function, int64_t blocks, const CiGpuParameters *parameters)
 {
     Launching *launching = arg;
-    return ci_cuda_launch_early(&launching->stay, function->run, (unsigned)blocks, 1, (unsigned)function->threads,
+    return ci_cuda_launch_early(&launching->scope, function->run, (unsigned)blocks, 1, (unsigned)function->threads,
                                 (unsigned)function->shared_bytes, launching->stream, (void **)(uintptr_t)parameters->values);
 }
 
@@ -326,9 +326,9 @@ static int
 read_block(void *arg, void *host, const void *block, size_t bytes)
 {
     Launching *launching = arg;
-    const CiCudaDriver *driver = launching->stay.driver;
+    const CiCudaDriver *driver = launching->scope.driver;
     int result = driver->copy_out_on(host, address(block), bytes, launching->stream);
-    return result ? result : ci_cuda_wait_stream(&launching->stay, launching->stream);
+    return result ? result : ci_cuda_wait_stream(&launching->scope, launching->stream);
 }
 
 /* The kernel for all sizes and the alignment of this launch. */
@@ -352,11 +352,11 @@ launch_layout(CiCudaExecutable *executable, const CiGpuLayout *layout, const CiL
     static const CiGpuDriver driver = {take, give, clear, run, read_block};
     Launching launching = {.stream = launch->stream};
     int failed;
-    int32_t status = ci_cuda_enter(&launching.stay, &executable->base.queue);
+    int32_t status = ci_cuda_enter(&launching.scope, &executable->base.queue);
     if (status)
         return status;
     int result = ci_gpu_launch(&driver, &launching, layout, launch, &failed);
-    status = ci_cuda_leave(&launching.stay, result);
+    status = ci_cuda_leave(&launching.scope, result);
     if (status || !failed)
         return status;
     fault->kind = CI_ERR_CHECK;
@@ -365,24 +365,24 @@ launch_layout(CiCudaExecutable *executable, const CiGpuLayout *layout, const CiL
 }
 
 static int32_t
-launch_kernel(CiExecutable *base, const CiLaunch *asked, CiFault *fault)
+launch_kernel(CiExecutable *base, const CiLaunch *requested, CiFault *fault)
 {
     CiCudaExecutable *executable = (CiCudaExecutable *)base;
     int64_t sizes[CI_CUDA_MAX_SIZES];
     const CiGpuLayout *layout;
     CiCudaVariant *variant;
-    CiLaunch own = *asked;
+    CiLaunch own = *requested;
     if (fault)
         fault->kind = 0;
-    int32_t status = ci_cuda_take_variant(executable, asked, sizes, &variant);
+    int32_t status = ci_cuda_take_variant(executable, requested, sizes, &variant);
     if (variant) {
         own.sizes = sizes;
         status = launch_layout(executable, &variant->layout, &own, fault);
-        ci_cuda_give_variant(executable, asked, variant);
+        ci_cuda_give_variant(executable, requested, variant);
     } else if (!status) {
-        status = choose_image(executable, asked, &layout);
+        status = choose_image(executable, requested, &layout);
         if (!status)
-            status = launch_layout(executable, layout, asked, fault);
+            status = launch_layout(executable, layout, requested, fault);
     }
     return status;
 }

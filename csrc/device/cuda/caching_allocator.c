@@ -72,48 +72,48 @@ take_surplus(CiCudaBlocks *blocks, size_t most)
 }
 
 int
-ci_cuda_block_take(const CiCudaContextScope *stay, size_t size, CUstream stream, CUdeviceptr *block)
+ci_cuda_block_take(const CiCudaContextScope *scope, size_t size, CUstream stream, CUdeviceptr *block)
 {
     int class = class_of(size, CI_CUDA_BLOCK_CLASSES);
-    *block = class < 0 || stream ? 0 : take(&stay->state->blocks, class);
-    return *block ? 0 : stay->driver->allocate(block, class < 0 ? size : size_of(class), stream);
+    *block = class < 0 || stream ? 0 : take(&scope->state->blocks, class);
+    return *block ? 0 : scope->driver->allocate(block, class < 0 ? size : size_of(class), stream);
 }
 
 int
-ci_cuda_block_give(const CiCudaContextScope *stay, CUdeviceptr block, size_t size, CUstream stream)
+ci_cuda_block_give(const CiCudaContextScope *scope, CUdeviceptr block, size_t size, CUstream stream)
 {
     int class = stream ? -1 : class_of(size, CI_CUDA_BLOCK_CLASSES);
-    return class >= 0 && keep(&stay->state->blocks, class, block)
+    return class >= 0 && keep(&scope->state->blocks, class, block)
                ? 0
-               : stay->driver->release(block, stream);
+               : scope->driver->release(block, stream);
 }
 
 int
-ci_cuda_host_take(const CiCudaContextScope *stay, size_t size, void **block)
+ci_cuda_host_take(const CiCudaContextScope *scope, size_t size, void **block)
 {
     int class = class_of(size, CI_CUDA_HOST_CLASSES);
-    *block = class < 0 ? NULL : (void *)(uintptr_t)take(&stay->state->host_blocks, class);
-    return *block ? 0 : stay->driver->host_allocate(block, class < 0 ? size : size_of(class));
+    *block = class < 0 ? NULL : (void *)(uintptr_t)take(&scope->state->host_blocks, class);
+    return *block ? 0 : scope->driver->host_allocate(block, class < 0 ? size : size_of(class));
 }
 
 int
-ci_cuda_host_give(const CiCudaContextScope *stay, void *block, size_t size)
+ci_cuda_host_give(const CiCudaContextScope *scope, void *block, size_t size)
 {
     int class = class_of(size, CI_CUDA_HOST_CLASSES);
-    return class >= 0 && keep(&stay->state->host_blocks, class, (uintptr_t)block)
+    return class >= 0 && keep(&scope->state->host_blocks, class, (uintptr_t)block)
                ? 0
-               : stay->driver->host_release(block);
+               : scope->driver->host_release(block);
 }
 
 int
-ci_cuda_blocks_bound(const CiCudaContextScope *stay, size_t bytes)
+ci_cuda_blocks_bound(const CiCudaContextScope *scope, size_t bytes)
 {
     uint64_t block;
     int result = 0;
-    while ((block = take_surplus(&stay->state->blocks, bytes)) != 0 && !result)
-        result = stay->driver->release(block, NULL);
+    while ((block = take_surplus(&scope->state->blocks, bytes)) != 0 && !result)
+        result = scope->driver->release(block, NULL);
     size_t most = bytes < CI_CUDA_HOST_BYTES ? bytes : CI_CUDA_HOST_BYTES;
-    while (!result && (block = take_surplus(&stay->state->host_blocks, most)) != 0)
-        result = stay->driver->host_release((void *)(uintptr_t)block);
+    while (!result && (block = take_surplus(&scope->state->host_blocks, most)) != 0)
+        result = scope->driver->host_release((void *)(uintptr_t)block);
     return result;
 }

@@ -134,11 +134,11 @@ ci_cusolver_shut(CiCudaState *state)
 }
 
 bool
-ci_cusolver_begin(CiCusolverScope *s, const CiCudaContextScope *stay, CUstream stream, CiDtype dtype)
+ci_cusolver_begin(CiCusolverScope *s, const CiCudaContextScope *scope, CUstream stream, CiDtype dtype)
 {
-    pthread_mutex_lock(&stay->state->lock);
-    s->cusolver = cusolver_of(stay->state);
-    s->stay = stay;
+    pthread_mutex_lock(&scope->state->lock);
+    s->cusolver = cusolver_of(scope->state);
+    s->scope = scope;
     s->stream = stream;
     s->type = dtype == CI_DTYPE_f32   ? REAL_f32
               : dtype == CI_DTYPE_f64 ? REAL_f64
@@ -152,7 +152,7 @@ ci_cusolver_begin(CiCusolverScope *s, const CiCudaContextScope *stay, CUstream s
 void
 ci_cusolver_end(const CiCusolverScope *s)
 {
-    pthread_mutex_unlock(&s->stay->state->lock);
+    pthread_mutex_unlock(&s->scope->state->lock);
 }
 
 /* ---- workspaces ---- */
@@ -172,7 +172,7 @@ take_work(CiCusolverScope *s, int sized, Work *work)
     if (sized)
         return false;
     work->bytes = work->bytes ? work->bytes : s->element;
-    s->result = ci_cuda_block_take(s->stay, work->bytes, s->stream, &work->block);
+    s->result = ci_cuda_block_take(s->scope, work->bytes, s->stream, &work->block);
     work->host = s->result ? NULL : malloc(work->host_bytes + 1);
     return work->host != NULL;
 }
@@ -182,10 +182,10 @@ static bool
 give_work(CiCusolverScope *s, const Work *work, bool is_done)
 {
     if (work->host_bytes && work->host)
-        s->result = s->stay->driver->synchronize(s->stream);
+        s->result = s->scope->driver->synchronize(s->stream);
     free(work->host);
     if (work->block)
-        (void)ci_cuda_block_give(s->stay, work->block, work->bytes, s->stream);
+        (void)ci_cuda_block_give(s->scope, work->block, work->bytes, s->stream);
     return is_done && !s->result;
 }
 

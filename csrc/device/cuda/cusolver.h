@@ -9,7 +9,7 @@ typedef struct CiCusolver CiCusolver;
 /* Some factorizations of matrices of one dtype, in order of a stream. Other threads wait for its end. */
 typedef struct CiCusolverScope {
     CiCusolver *cusolver;
-    const CiCudaContextScope *stay;
+    const CiCudaContextScope *scope;
     CUstream stream;
     int type, real; /* cuSOLVER's number of the dtype, and of its parts' */
     size_t element;
@@ -26,7 +26,7 @@ typedef struct CiCusolverSvd {
 bool ci_cusolver_is_there(void);
 void ci_cusolver_shut(CiCudaState *state);
 /* False: it cannot be used. Ends by ci_cusolver_end in both cases. */
-bool ci_cusolver_begin(CiCusolverScope *s, const CiCudaContextScope *stay, CUstream stream, CiDtype dtype);
+bool ci_cusolver_begin(CiCusolverScope *s, const CiCudaContextScope *scope, CUstream stream, CiDtype dtype);
 void ci_cusolver_end(const CiCusolverScope *s);
 
 /* These return false if the work could not be issued. info: an int of the device's, 0 if all went well;

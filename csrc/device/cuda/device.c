@@ -32,12 +32,12 @@ count(const CiQueue *queue)
 }
 
 static int
-fill_properties(const CiCudaContextScope *stay, CiDeviceProperties *out)
+fill_properties(const CiCudaContextScope *scope, CiDeviceProperties *out)
 {
-    const CiCudaDriver *driver = stay->driver;
-    int device = stay->state->device;
+    const CiCudaDriver *driver = scope->driver;
+    int device = scope->state->device;
     size_t bytes = 0;
-    *out = (CiDeviceProperties){.capability = stay->state->capability};
+    *out = (CiDeviceProperties){.capability = scope->state->capability};
     int result = driver->device_name(out->name, sizeof out->name, device);
     if (!result)
         result = driver->device_memory(&bytes, device);
@@ -50,37 +50,37 @@ fill_properties(const CiCudaContextScope *stay, CiDeviceProperties *out)
 }
 
 CI_CUDA_FUNCTION(properties, (const CiQueue *queue, CiDeviceProperties *out),
-                 fill_properties(&stay, out))
+                 fill_properties(&scope, out))
 CI_CUDA_FUNCTION(memory_left, (const CiQueue *queue, size_t *left, size_t *all),
-                 stay.driver->memory_left(left, all))
+                 scope.driver->memory_left(left, all))
 
 /* ---- memory ---- */
 
 static int
-find_reserved(const CiCudaContextScope *stay, size_t *bytes)
+find_reserved(const CiCudaContextScope *scope, size_t *bytes)
 {
     CUmemoryPool pool;
     uint64_t reserved = 0;
-    int result = stay->driver->pool(&pool, stay->state->device);
+    int result = scope->driver->pool(&pool, scope->state->device);
     if (!result)
-        result = stay->driver->pool_state(pool, POOL_reserved, &reserved);
+        result = scope->driver->pool_state(pool, POOL_reserved, &reserved);
     *bytes = (size_t)reserved;
     return result;
 }
 
 static int
-keep_at_most(const CiCudaContextScope *stay, size_t bytes)
+keep_at_most(const CiCudaContextScope *scope, size_t bytes)
 {
-    const CiCudaDriver *driver = stay->driver;
+    const CiCudaDriver *driver = scope->driver;
     CUmemoryPool pool;
     uint64_t keep = bytes == SIZE_MAX ? CI_CUDA_KEEP_BYTES : bytes;
-    int result = ci_cuda_blocks_bound(stay, bytes);
+    int result = ci_cuda_blocks_bound(scope, bytes);
     if (!result)
-        result = driver->pool(&pool, stay->state->device);
+        result = driver->pool(&pool, scope->state->device);
     if (!result)
         result = driver->pool_attribute(pool, POOL_release_threshold, &keep);
     if (!result && bytes == 0) /* blocks that have just come back are free when this is done */
-        result = ci_cuda_wait_stream(stay, NULL);
+        result = ci_cuda_wait_stream(scope, NULL);
     return result ? result : driver->pool_trim(pool, (size_t)keep);
 }
 
@@ -93,62 +93,62 @@ made(int result, CUdeviceptr at, void **block)
 }
 
 static int
-take_block(const CiCudaContextScope *stay, const CiQueue *queue, size_t size, void **block)
+take_block(const CiCudaContextScope *scope, const CiQueue *queue, size_t size, void **block)
 {
     CUdeviceptr at = 0;
-    int result = ci_cuda_block_take(stay, size, queue->stream, &at);
+    int result = ci_cuda_block_take(scope, size, queue->stream, &at);
     return made(result, at, block);
 }
 
 static int
-copy_in_now(const CiCudaContextScope *stay, const CiQueue *queue, void *device, const void *host,
+copy_in_now(const CiCudaContextScope *scope, const CiQueue *queue, void *device, const void *host,
             size_t size)
 {
-    const CiCudaDriver *driver = stay->driver;
+    const CiCudaDriver *driver = scope->driver;
     if (!size)
         return 0;
     if (!queue->stream)
         return driver->copy_in(address(device), host, size);
     int result = driver->copy_in_on(address(device), host, size, queue->stream);
-    return result ? result : ci_cuda_wait_stream(stay, queue->stream);
+    return result ? result : ci_cuda_wait_stream(scope, queue->stream);
 }
 
 static int
-copy_out_now(const CiCudaContextScope *stay, const CiQueue *queue, void *host, const void *device,
+copy_out_now(const CiCudaContextScope *scope, const CiQueue *queue, void *host, const void *device,
              size_t size)
 {
-    const CiCudaDriver *driver = stay->driver;
-    int waited = size ? ci_cuda_await_stream(stay, queue->stream) : 0;
+    const CiCudaDriver *driver = scope->driver;
+    int waited = size ? ci_cuda_await_stream(scope, queue->stream) : 0;
     if (!size || waited)
         return waited;
     if (!queue->stream)
         return driver->copy_out(host, address(device), size);
     int result = driver->copy_out_on(host, address(device), size, queue->stream);
-    return result ? result : ci_cuda_wait_stream(stay, queue->stream);
+    return result ? result : ci_cuda_wait_stream(scope, queue->stream);
 }
 
-CI_CUDA_FUNCTION(reserved, (const CiQueue *queue, size_t *bytes), find_reserved(&stay, bytes))
-CI_CUDA_FUNCTION(keep, (const CiQueue *queue, size_t bytes), keep_at_most(&stay, bytes))
+CI_CUDA_FUNCTION(reserved, (const CiQueue *queue, size_t *bytes), find_reserved(&scope, bytes))
+CI_CUDA_FUNCTION(keep, (const CiQueue *queue, size_t bytes), keep_at_most(&scope, bytes))
 CI_CUDA_FUNCTION(allocate, (const CiQueue *queue, size_t size, void **block),
-                 take_block(&stay, queue, size, block))
+                 take_block(&scope, queue, size, block))
 CI_CUDA_PROCEDURE(release, (const CiQueue *queue, void *block, size_t size),
-                  block ? ci_cuda_block_give(&stay, address(block), size, queue->stream) : 0)
+                  block ? ci_cuda_block_give(&scope, address(block), size, queue->stream) : 0)
 CI_CUDA_FUNCTION(copy_in,
                  (const CiQueue *queue, void *device, const void *host, size_t size),
-                 copy_in_now(&stay, queue, device, host, size))
+                 copy_in_now(&scope, queue, device, host, size))
 CI_CUDA_FUNCTION(copy_out,
                  (const CiQueue *queue, void *host, const void *device, size_t size),
-                 copy_out_now(&stay, queue, host, device, size))
+                 copy_out_now(&scope, queue, host, device, size))
 
 /* ---- asynchronous copies: into pinned memory, and between GPUs ---- */
 
 CI_CUDA_FUNCTION(host_allocate, (const CiQueue *queue, size_t size, void **block),
-                 (ci_cuda_host_take(&stay, size, block)))
+                 (ci_cuda_host_take(&scope, size, block)))
 CI_CUDA_PROCEDURE(host_release, (const CiQueue *queue, void *block, size_t size),
-                  (ci_cuda_host_give(&stay, block, size)))
+                  (ci_cuda_host_give(&scope, block, size)))
 CI_CUDA_FUNCTION(copy_out_start,
                  (const CiQueue *queue, void *host, const void *device, size_t size),
-                 size ? stay.driver->copy_out_on(host, address(device), size, queue->stream) : 0)
+                 size ? scope.driver->copy_out_on(host, address(device), size, queue->stream) : 0)
 
 /* Enables peer access from the other GPU to this one's memory, once and if possible: without it the
  * driver copies through the host. */
@@ -168,25 +168,25 @@ let_access(CiCudaState *from, const CiCudaState *to)
 }
 
 static int
-copy_from(const CiCudaContextScope *stay, const CiQueue *from, CUdeviceptr there, CUdeviceptr here,
+copy_from(const CiCudaContextScope *scope, const CiQueue *from, CUdeviceptr there, CUdeviceptr here,
           size_t size, CUstream stream)
 {
     CiCudaState *source = ci_cuda_state(from);
-    if (source == stay->state)
-        return stay->driver->copy_within(there, here, size, stream);
-    let_access(source, stay->state);
-    return stay->driver->copy_across(there, stay->state->context, here, source->context, size,
-                                     stream);
+    if (source == scope->state)
+        return scope->driver->copy_within(there, here, size, stream);
+    let_access(source, scope->state);
+    return scope->driver->copy_across(there, scope->state->context, here, source->context, size,
+                                      stream);
 }
 
 CI_CUDA_FUNCTION(copy_across,
                  (const CiQueue *from, const CiQueue *queue, void *there, const void *here,
                   size_t size),
-                 size ? copy_from(&stay, from, address(there), address(here), size, queue->stream)
+                 size ? copy_from(&scope, from, address(there), address(here), size, queue->stream)
                       : 0)
 
 CI_CUDA_FUNCTION(synchronize, (const CiQueue *queue),
-                 queue->stream ? ci_cuda_wait_stream(&stay, queue->stream) : ci_cuda_synchronize_all(&stay))
+                 queue->stream ? ci_cuda_wait_stream(&scope, queue->stream) : ci_cuda_synchronize_all(&scope))
 
 /* ---- memory that other processes open ---- */
 
@@ -210,16 +210,16 @@ open_shared(const CiCudaDriver *driver, const CiShareName *name, void **block, s
 }
 
 CI_CUDA_FUNCTION(share_allocate, (const CiQueue *queue, size_t size, void **block),
-                 take_shared(stay.driver, size, block))
+                 take_shared(scope.driver, size, block))
 CI_CUDA_PROCEDURE(share_release, (const CiQueue *queue, void *block),
-                  stay.driver->shared_release(address(block)))
+                  scope.driver->shared_release(address(block)))
 CI_CUDA_FUNCTION(share_name, (const CiQueue *queue, const void *block, CiShareName *name),
-                 stay.driver->share(name, address(block)))
+                 scope.driver->share(name, address(block)))
 CI_CUDA_FUNCTION(share_open,
                  (const CiQueue *queue, const CiShareName *name, void **block, size_t *size),
-                 open_shared(stay.driver, name, block, size))
+                 open_shared(scope.driver, name, block, size))
 CI_CUDA_PROCEDURE(share_close, (const CiQueue *queue, void *block),
-                  stay.driver->share_close(address(block)))
+                  scope.driver->share_close(address(block)))
 
 /* ---- groups ---- */
 
@@ -239,24 +239,24 @@ close_group(CiCudaState *state, CiCudaGroup *group)
     return 0;
 }
 
-CI_CUDA_FUNCTION(group_name, (const CiQueue *queue, CiGroupName *name), ci_nccl_name(stay.state, name))
+CI_CUDA_FUNCTION(group_name, (const CiQueue *queue, CiGroupName *name), ci_nccl_name(scope.state, name))
 CI_CUDA_FUNCTION(group_open,
                  (const CiQueue *queue, const CiGroupName *name, int rank, int count, int64_t timeout_ms,
                   void **group),
-                 open_group(stay.state, name, rank, count, timeout_ms, group))
-CI_CUDA_PROCEDURE(group_close, (const CiQueue *queue, void *group), close_group(stay.state, group))
+                 open_group(scope.state, name, rank, count, timeout_ms, group))
+CI_CUDA_PROCEDURE(group_close, (const CiQueue *queue, void *group), close_group(scope.state, group))
 CI_CUDA_FUNCTION(group_start, (const CiQueue *queue, void *group, const CiCollective *what),
-                 ci_nccl_start(&stay, queue->stream, group, what))
+                 ci_nccl_start(&scope, queue->stream, group, what))
 CI_CUDA_FUNCTION(group_join, (const CiQueue *queue, void *group),
-                 ci_nccl_join(&stay, queue->stream, group))
+                 ci_nccl_join(&scope, queue->stream, group))
 
 /* ---- streams and events ---- */
 
 static int
-close_stream(const CiCudaContextScope *stay, CUstream stream)
+close_stream(const CiCudaContextScope *scope, CUstream stream)
 {
-    (void)ci_cuda_wait_stream(stay, stream);
-    return stay->driver->stream_close(stream);
+    (void)ci_cuda_wait_stream(scope, stream);
+    return scope->driver->stream_close(stream);
 }
 
 static int
@@ -269,19 +269,19 @@ find_elapsed(const CiCudaDriver *driver, CUevent first, CUevent second, double *
 }
 
 CI_CUDA_FUNCTION(stream_open, (const CiQueue *queue, void **stream),
-                 stay.driver->stream_open((CUstream *)(void *)stream, STREAM_non_blocking))
-CI_CUDA_PROCEDURE(stream_close, (const CiQueue *queue, void *stream), close_stream(&stay, stream))
+                 scope.driver->stream_open((CUstream *)(void *)stream, STREAM_non_blocking))
+CI_CUDA_PROCEDURE(stream_close, (const CiQueue *queue, void *stream), close_stream(&scope, stream))
 CI_CUDA_FUNCTION(event_open, (const CiQueue *queue, void **event),
-                 stay.driver->event_open((CUevent *)(void *)event, 0))
-CI_CUDA_PROCEDURE(event_close, (const CiQueue *queue, void *event), stay.driver->event_close(event))
+                 scope.driver->event_open((CUevent *)(void *)event, 0))
+CI_CUDA_PROCEDURE(event_close, (const CiQueue *queue, void *event), scope.driver->event_close(event))
 CI_CUDA_FUNCTION(event_record, (const CiQueue *queue, void *event),
-                 stay.driver->event_record(event, queue->stream))
+                 scope.driver->event_record(event, queue->stream))
 CI_CUDA_FUNCTION(event_wait, (const CiQueue *queue, void *event),
-                 stay.driver->event_wait(queue->stream, event, 0))
+                 scope.driver->event_wait(queue->stream, event, 0))
 CI_CUDA_FUNCTION(event_synchronize, (const CiQueue *queue, void *event),
-                 ci_cuda_wait_event(&stay, event))
+                 ci_cuda_wait_event(&scope, event))
 CI_CUDA_FUNCTION(event_elapsed, (const CiQueue *queue, void *first, void *second, double *ms),
-                 find_elapsed(stay.driver, first, second, ms))
+                 find_elapsed(scope.driver, first, second, ms))
 
 extern const CiDevice ci_device_cuda;
 

@@ -104,9 +104,9 @@ shut(CiDeviceState *base)
     const CiCudaDriver *driver = &state->driver;
     CUcontext now = NULL;
     if (state->context && ci_os_is_marked(state->mark)) {
-        CiCudaContextScope stay = {.state = state, .driver = driver};
+        CiCudaContextScope scope = {.state = state, .driver = driver};
         if (!driver->context_push(state->context)) {
-            (void)ci_cuda_blocks_bound(&stay, 0);
+            (void)ci_cuda_blocks_bound(&scope, 0);
             if (state->record_stream)
                 (void)driver->stream_close(state->record_stream);
             ci_nccl_shut(state);
@@ -231,16 +231,16 @@ ci_cuda_known(const CiQueue *queue)
 }
 
 static int
-make_current(CiCudaContextScope *stay)
+make_current(CiCudaContextScope *scope)
 {
-    CUcontext own = stay->state->context, now = NULL;
-    int result = stay->driver->context_now(&now);
+    CUcontext own = scope->state->context, now = NULL;
+    int result = scope->driver->context_now(&now);
     if (result || now == own)
         return result;
-    if (!now && stay->state->index == 0)
-        return stay->driver->context_set(own);
-    result = stay->driver->context_push(own);
-    stay->is_pushed = !result;
+    if (!now && scope->state->index == 0)
+        return scope->driver->context_set(own);
+    result = scope->driver->context_push(own);
+    scope->is_pushed = !result;
     return result;
 }
 
@@ -253,33 +253,33 @@ status_of(CiCudaState *state, int result)
 }
 
 int32_t
-ci_cuda_enter(CiCudaContextScope *stay, const CiQueue *queue)
+ci_cuda_enter(CiCudaContextScope *scope, const CiQueue *queue)
 {
     CiCudaState *state = ci_cuda_state(queue);
     if (!state)
         return CI_ERR_MEMORY;
-    *stay = (CiCudaContextScope){.state = state, .driver = &state->driver};
+    *scope = (CiCudaContextScope){.state = state, .driver = &state->driver};
     int result = state->why_not[0]              ? RESULT_unusable
                  : !ci_os_is_marked(state->mark) ? RESULT_forked
-                                                 : make_current(stay);
+                                                 : make_current(scope);
     return result ? status_of(state, result) : CI_OK;
 }
 
 int32_t
-ci_cuda_leave(const CiCudaContextScope *stay, int result)
+ci_cuda_leave(const CiCudaContextScope *scope, int result)
 {
     CUcontext ignored;
-    if (stay->is_pushed)
-        (void)stay->driver->context_pop(&ignored);
-    return result ? status_of(stay->state, result) : CI_OK;
+    if (scope->is_pushed)
+        (void)scope->driver->context_pop(&ignored);
+    return result ? status_of(scope->state, result) : CI_OK;
 }
 
 void
 ci_cuda_unload(const CiQueue *queue, CUmodule module)
 {
-    CiCudaContextScope stay;
-    if (module && !ci_cuda_enter(&stay, queue))
-        (void)ci_cuda_leave(&stay, stay.driver->module_unload(module));
+    CiCudaContextScope scope;
+    if (module && !ci_cuda_enter(&scope, queue))
+        (void)ci_cuda_leave(&scope, scope.driver->module_unload(module));
 }
 
 const char *

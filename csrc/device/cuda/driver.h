@@ -198,13 +198,13 @@ typedef struct CiCudaContextScope {
 } CiCudaContextScope;
 /* Makes the context of the queue's device current, or says why not: CI_ERR_DEVICE, CI_ERR_MEMORY. Ends
  * by ci_cuda_leave. */
-int32_t ci_cuda_enter(CiCudaContextScope *stay, const CiQueue *queue);
+int32_t ci_cuda_enter(CiCudaContextScope *scope, const CiQueue *queue);
 /* result: of the driver; it is remembered. CI_OK, CI_ERR_MEMORY or CI_ERR_DEVICE. */
-int32_t ci_cuda_leave(const CiCudaContextScope *stay, int result);
+int32_t ci_cuda_leave(const CiCudaContextScope *scope, int result);
 
 /* functions.c. Launches a kernel whose blocks wait themselves for the end of all earlier kernels: from sm_90 on they may
  * start before it. Returns a status of the driver. */
-int ci_cuda_launch_early(const CiCudaContextScope *stay, CUfunction kernel, unsigned blocks, unsigned rows, unsigned threads,
+int ci_cuda_launch_early(const CiCudaContextScope *scope, CUfunction kernel, unsigned blocks, unsigned rows, unsigned threads,
                          unsigned shared_bytes, CUstream stream, void **parameters);
 
 /* Unloads a module of that device, or nothing. */
@@ -215,18 +215,18 @@ void ci_cuda_unload(const CiQueue *queue, CUmodule module);
 #define CI_CUDA_FUNCTION(name, parameters, call)                                                   \
     static int32_t name parameters                                                                 \
     {                                                                                              \
-        CiCudaContextScope stay;                                                                           \
-        int32_t status = ci_cuda_enter(&stay, queue);                                              \
-        return status ? status : ci_cuda_leave(&stay, (call));                                     \
+        CiCudaContextScope scope;                                                                          \
+        int32_t status = ci_cuda_enter(&scope, queue);                                             \
+        return status ? status : ci_cuda_leave(&scope, (call));                                    \
     }
 /* Like CI_CUDA_FUNCTION, for a function without a result. */
 #define CI_CUDA_PROCEDURE(name, parameters, call)                                                  \
     static void name parameters                                                                    \
     {                                                                                              \
-        CiCudaContextScope stay;                                                                           \
-        if (ci_cuda_enter(&stay, queue))                                                           \
+        CiCudaContextScope scope;                                                                          \
+        if (ci_cuda_enter(&scope, queue))                                                          \
             return;                                                                                \
-        (void)ci_cuda_leave(&stay, (call));                                                        \
+        (void)ci_cuda_leave(&scope, (call));                                                       \
     }
 
 #define CI_CUDA_KEEP_BYTES ((uint64_t)1 << 32) /* freed memory that the driver keeps at hand */
@@ -235,13 +235,13 @@ void ci_cuda_unload(const CiQueue *queue, CUmodule module);
 
 /* Return results of the driver. A cached block of the GPU is reused by the device's own stream
  * only, in order after that stream's earlier work with it. */
-int ci_cuda_block_take(const CiCudaContextScope *stay, size_t size, CUstream stream, CUdeviceptr *block);
-int ci_cuda_block_give(const CiCudaContextScope *stay, CUdeviceptr block, size_t size, CUstream stream);
+int ci_cuda_block_take(const CiCudaContextScope *scope, size_t size, CUstream stream, CUdeviceptr *block);
+int ci_cuda_block_give(const CiCudaContextScope *scope, CUdeviceptr block, size_t size, CUstream stream);
 /* Pinned host memory; freed only when it has no user left. */
-int ci_cuda_host_take(const CiCudaContextScope *stay, size_t size, void **block);
-int ci_cuda_host_give(const CiCudaContextScope *stay, void *block, size_t size);
+int ci_cuda_host_take(const CiCudaContextScope *scope, size_t size, void **block);
+int ci_cuda_host_give(const CiCudaContextScope *scope, void *block, size_t size);
 /* Keeps at most that many bytes from now on; what is more goes back to the driver. */
-int ci_cuda_blocks_bound(const CiCudaContextScope *stay, size_t bytes);
+int ci_cuda_blocks_bound(const CiCudaContextScope *scope, size_t bytes);
 
 /* ---- nccl.c ---- */
 
@@ -250,11 +250,11 @@ int ci_cuda_blocks_bound(const CiCudaContextScope *stay, size_t bytes);
 
 /* Waits until no group has work under way; until that, or a stream is done. A group that is late or has an error is
  * ended: CI_CUDA_GROUP_FAILED. */
-int ci_cuda_await_groups(const CiCudaContextScope *stay);
-int ci_cuda_await_stream(const CiCudaContextScope *stay, CUstream stream);
+int ci_cuda_await_groups(const CiCudaContextScope *scope);
+int ci_cuda_await_stream(const CiCudaContextScope *scope, CUstream stream);
 /* Waits for a stream, for an event. */
-int ci_cuda_wait_stream(const CiCudaContextScope *stay, CUstream stream);
-int ci_cuda_wait_event(const CiCudaContextScope *stay, CUevent event);
+int ci_cuda_wait_stream(const CiCudaContextScope *scope, CUstream stream);
+int ci_cuda_wait_event(const CiCudaContextScope *scope, CUevent event);
 
 /* ---- record.c ---- */
 
@@ -263,7 +263,7 @@ int32_t ci_cuda_record_end(const CiQueue *queue, void *stream, void **recording)
 int32_t ci_cuda_replay(const CiQueue *queue, void *recording);
 void ci_cuda_record_close(const CiQueue *queue, void *recording);
 /* Waits for all streams of the context, when none captures. */
-int ci_cuda_synchronize_all(const CiCudaContextScope *stay);
+int ci_cuda_synchronize_all(const CiCudaContextScope *scope);
 
 /* ---- nvrtc.c ---- */
 

@@ -161,7 +161,7 @@ join_letters(Contraction *c)
 
 typedef struct Run {
     const CiQueue *queue;
-    CiCudaContextScope stay;
+    CiCudaContextScope scope;
     Contraction *c;
     CiCudaProduct product;
     const Letter *walked[MAX_LETTERS];
@@ -230,7 +230,7 @@ walk(Run *r)
             for (int i = 0; i < 3; i++)
                 all[i]->data += (CUdeviceptr)(at * size * r->walked[k]->strides[i]);
         }
-        status = ci_cuda_product(r->queue, r->stay.state, &own, &r->result);
+        status = ci_cuda_product(r->queue, r->scope.state, &own, &r->result);
     }
     return status;
 }
@@ -248,10 +248,10 @@ ci_cuda_run_contraction(const CiQueue *queue, const CiExternCall *call)
     take_sizes(&c, call);
     join_letters(&c);
     set_product(&r, call);
-    int32_t status = ci_cuda_enter(&r.stay, queue);
+    int32_t status = ci_cuda_enter(&r.scope, queue);
     if (status)
         return status;
     status = walk(&r);
-    int32_t left = ci_cuda_leave(&r.stay, r.result);
+    int32_t left = ci_cuda_leave(&r.scope, r.result);
     return status ? status : left;
 }

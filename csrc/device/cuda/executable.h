@@ -69,7 +69,7 @@ typedef struct CiCudaBuild {
 } CiCudaBuild;
 
 /* functions.c. Finds the functions of a layout in a module. Returns a status of the driver. */
-int ci_cuda_find_functions(const CiCudaContextScope *stay, CUmodule module, CiGpuLayout *layout);
+int ci_cuda_find_functions(const CiCudaContextScope *scope, CUmodule module, CiGpuLayout *layout);
 CiCudaCompile ci_cuda_compile_job(CiCudaExecutable *executable, const char *source);
 /* Lowers kernels to procs for the queue's device. Its properties are known now, and were not when the
  * machine was described. */

@@ -87,7 +87,7 @@ scale_of(const Transform *t, const char *norm)
 
 typedef struct Run {
     const CiQueue *queue;
-    const CiCudaContextScope *stay;
+    const CiCudaContextScope *scope;
     Transform t;
     CiCudaRows from, to;     /* the operand and the result, */
     CiCudaRows takes, gives; /* and the rows of cuFFT: these, or packed ones */
@@ -127,9 +127,9 @@ launch(Run *r, int kernel, const CiCudaRows *rows, int64_t *first, void **parame
             blocks = (rows->length + points - 1) / points;
     for (*first = 0; *first < most && !r->result; *first += MAX_ROWS) {
         int64_t left = most - *first;
-        r->result = r->stay->driver->launch(r->kernels[kernel + (is_tiled ? ACROSS : 0)], (unsigned)blocks,
-                                            (unsigned)(left < MAX_ROWS ? left : MAX_ROWS), 1, THREADS, 1, 1, 0,
-                                            r->queue->stream, parameters, NULL);
+        r->result = r->scope->driver->launch(r->kernels[kernel + (is_tiled ? ACROSS : 0)], (unsigned)blocks,
+                                             (unsigned)(left < MAX_ROWS ? left : MAX_ROWS), 1, THREADS, 1, 1, 0,
+                                             r->queue->stream, parameters, NULL);
     }
 }
 
@@ -148,7 +148,7 @@ load_kernels(Run *r)
     char beginning[200];
     int variant = (r->t.type * 2 + r->is_double) * 2 + r->t.is_real;
     print_beginning(beginning, sizeof beginning, r);
-    return ci_cuda_load_text(r->queue, r->stay->state, &kernels, variant, beginning, &r->kernels);
+    return ci_cuda_load_text(r->queue, r->scope->state, &kernels, variant, beginning, &r->kernels);
 }
 
 static void
@@ -282,7 +282,7 @@ transform_part(Run *r, const Axes *a, int64_t call)
                         .out_row = a->out[a->last],
                         .in = r->in + (CUdeviceptr)(from * in_bytes(r)),
                         .out = r->out + (CUdeviceptr)(to * out_bytes(r))};
-    return ci_cufft_transform(r->stay->state, &work, r->queue->stream);
+    return ci_cufft_transform(r->scope->state, &work, r->queue->stream);
 }
 
 static int32_t
@@ -314,23 +314,23 @@ run(Run *r, const CiExternCall *call)
     CUdeviceptr block = 0;
     int32_t status = r->packs || r->stores || r->t.scale != 1 ? load_kernels(r) : CI_OK;
     if (!status && in + out)
-        r->result = ci_cuda_block_take(r->stay, in + out, r->queue->stream, &block);
+        r->result = ci_cuda_block_take(r->scope, in + out, r->queue->stream, &block);
     if (status || r->result)
         return status;
     r->in = r->packs ? block : r->in;
     r->out = r->stores ? block + in : r->out;
     status = run_in_memory(r, call);
     if (block)
-        (void)ci_cuda_block_give(r->stay, block, in + out, r->queue->stream);
+        (void)ci_cuda_block_give(r->scope, block, in + out, r->queue->stream);
     return status;
 }
 
 int32_t
 ci_cuda_run_fft(const CiQueue *queue, const CiExternCall *call)
 {
-    CiCudaContextScope stay;
+    CiCudaContextScope scope;
     char norm[12];
-    Run r = {.queue = queue, .stay = &stay, .is_double = is_of_doubles(call->dtypes[0])};
+    Run r = {.queue = queue, .scope = &scope, .is_double = is_of_doubles(call->dtypes[0])};
     if (!read_transform(call->ext, &r.t, norm))
         return CI_ERR_UNSUPPORTED;
     r.from = ci_cuda_rows(call, 0, r.t.axis);
@@ -342,10 +342,10 @@ ci_cuda_run_fft(const CiQueue *queue, const CiExternCall *call)
         return CI_OK;
     if (r.t.n > INT32_MAX || r.from.rows > INT32_MAX)
         return CI_ERR_MEMORY;
-    int32_t status = ci_cuda_enter(&stay, queue);
+    int32_t status = ci_cuda_enter(&scope, queue);
     if (status)
         return status;
     status = run(&r, call);
-    int32_t left = ci_cuda_leave(&stay, r.result);
+    int32_t left = ci_cuda_leave(&scope, r.result);
     return status ? status : left;
 }

@@ -9,25 +9,25 @@
 
 /* Parts that meet use some shared memory too. */
 static int
-find_function(const CiCudaContextScope *stay, CUmodule module, const char *name, CiGpuFunction *function)
+find_function(const CiCudaContextScope *scope, CUmodule module, const char *name, CiGpuFunction *function)
 {
     CUfunction found = NULL;
-    int result = stay->driver->module_function(&found, module, name);
+    int result = scope->driver->module_function(&found, module, name);
     function->run = found;
     if (!result && function->shared_bytes > CI_STATIC_SHARED_BYTES / 2)
-        result = stay->driver->function_attribute(found, ATTRIBUTE_dynamic_shared,
-                                                  (int)function->shared_bytes);
+        result = scope->driver->function_attribute(found, ATTRIBUTE_dynamic_shared,
+                                                   (int)function->shared_bytes);
     return result;
 }
 
 int
-ci_cuda_find_functions(const CiCudaContextScope *stay, CUmodule module, CiGpuLayout *layout)
+ci_cuda_find_functions(const CiCudaContextScope *scope, CUmodule module, CiGpuLayout *layout)
 {
     char finish[64];
-    int result = find_function(stay, module, layout->name, &layout->functions[0]);
+    int result = find_function(scope, module, layout->name, &layout->functions[0]);
     snprintf(finish, sizeof finish, "%s_finish", layout->name);
     if (!result && layout->has_finish)
-        result = find_function(stay, module, finish, &layout->functions[1]);
+        result = find_function(scope, module, finish, &layout->functions[1]);
     return result;
 }
 
@@ -58,7 +58,7 @@ ci_cuda_lower(const CiQueue *queue, const CiKernels *kernels, bool verify, bool 
 }
 
 int
-ci_cuda_launch_early(const CiCudaContextScope *stay, CUfunction kernel, unsigned blocks, unsigned rows, unsigned threads,
+ci_cuda_launch_early(const CiCudaContextScope *scope, CUfunction kernel, unsigned blocks, unsigned rows, unsigned threads,
                      unsigned shared_bytes, CUstream stream, void **parameters)
 {
     CiCudaLaunchAttribute overlaps = {CI_CUDA_OVERLAPS, {[1] = 1}};
@@ -67,6 +67,6 @@ ci_cuda_launch_early(const CiCudaContextScope *stay, CUfunction kernel, unsigned
                            .shared_bytes = shared_bytes,
                            .stream = stream,
                            .attributes = &overlaps,
-                           .nattributes = stay->state->capability >= 90};
-    return stay->driver->launch_with(&launch, kernel, parameters, NULL);
+                           .nattributes = scope->state->capability >= 90};
+    return scope->driver->launch_with(&launch, kernel, parameters, NULL);
 }

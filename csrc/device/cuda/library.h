@@ -61,24 +61,24 @@ CiCudaRows ci_cuda_elements(const CiExternCall *call, int k);
  * ci_cuda_enter and finish, which gives the memory back and leaves. */
 typedef struct CiCudaSort {
     const CiQueue *queue;
-    CiCudaContextScope stay;
+    CiCudaContextScope scope;
     CiCudaRows from;
     const CiCudaRows *to; /* elements or positions in order are stored there, at y; NULL: nowhere */
     CUdeviceptr y;
-    bool has_places; /* of the elements in order, too */
+    bool wants_positions; /* of the elements in order, too */
     int passes;      /* of 8 bits of the keys; 0: all of an element's */
     const CUfunction *kernels;
     int64_t tiles;
     int key_bytes;
     CUdeviceptr block; /* all of what follows, and its size; 0: there is none */
     size_t bytes;
-    CUdeviceptr keys[2], places[2], counts, states;
+    CUdeviceptr keys[2], positions[2], counts, states;
     int result;
 } CiCudaSort;
 int32_t ci_cuda_sort(CiCudaSort *s, const void *elements, CiDtype dtype, bool alike);
 /* Rows of keys, and of 32-bit positions in the row, in order. */
 CUdeviceptr ci_cuda_sorted_keys(const CiCudaSort *s);
-CUdeviceptr ci_cuda_sorted_places(const CiCudaSort *s);
+CUdeviceptr ci_cuda_sorted_positions(const CiCudaSort *s);
 /* Where nothing has failed so far. */
 void ci_cuda_sort_launch(CiCudaSort *s, CUfunction kernel, int64_t blocks, int64_t rows,
                          int threads, int64_t shared_bytes, void **parameters);

@@ -52,7 +52,7 @@ typedef struct Block {
 typedef struct Run {
     const CiQueue *queue;
     const CiExternCall *call;
-    CiCudaContextScope stay;
+    CiCudaContextScope scope;
     CiCusolverScope solver;
     const CUfunction *kernels;
     CiDtype dtype;
@@ -101,7 +101,7 @@ take(Run *r, int64_t elements, size_t size)
     Block *block = &r->blocks[r->nblocks];
     block->bytes = (size_t)elements * size + 1;
     if (!r->result)
-        r->result = ci_cuda_block_take(&r->stay, block->bytes, r->queue->stream, &block->data);
+        r->result = ci_cuda_block_take(&r->scope, block->bytes, r->queue->stream, &block->data);
     r->nblocks += !r->result;
     return r->result ? 0 : block->data;
 }
@@ -185,8 +185,8 @@ static void
 launch(Run *r, Kernel kernel, int64_t blocks, int64_t rows, int threads, void **parameters)
 {
     if (!r->result && !r->has_failed && blocks && rows)
-        r->result = r->stay.driver->launch(r->kernels[kernel], (unsigned)blocks, (unsigned)rows, 1,
-                                           (unsigned)threads, 1, 1, 0, r->queue->stream, parameters, NULL);
+        r->result = r->scope.driver->launch(r->kernels[kernel], (unsigned)blocks, (unsigned)rows, 1,
+                                            (unsigned)threads, 1, 1, 0, r->queue->stream, parameters, NULL);
 }
 
 static int64_t
@@ -217,7 +217,7 @@ copy_values(Run *r, CUdeviceptr x, int64_t count, CUdeviceptr y, CiCudaRows to)
 /* ---- factorizations ---- */
 
 static CUdeviceptr
-place(CUdeviceptr base, int64_t element, size_t size)
+address_of(CUdeviceptr base, int64_t element, size_t size)
 {
     return base + (CUdeviceptr)element * size;
 }
@@ -230,7 +230,7 @@ note(Run *r, bool is_issued)
 }
 
 static bool
-goes_on(const Run *r)
+is_ok(const Run *r)
 {
     return !r->result && !r->has_failed;
 }
@@ -238,18 +238,18 @@ goes_on(const Run *r)
 static CUdeviceptr
 info_of(const Run *r, int64_t number)
 {
-    return place(r->info, number, sizeof(int32_t));
+    return address_of(r->info, number, sizeof(int32_t));
 }
 
 /* The host waits for the factorizations, and reads whether one failed. */
 static void
 check_info(Run *r)
 {
-    int32_t *info = goes_on(r) ? calloc((size_t)r->batch + 1, sizeof *info) : NULL;
+    int32_t *info = is_ok(r) ? calloc((size_t)r->batch + 1, sizeof *info) : NULL;
     if (info)
-        r->result = r->stay.driver->copy_out_on(info, r->info, (size_t)r->batch * sizeof *info, r->queue->stream);
+        r->result = r->scope.driver->copy_out_on(info, r->info, (size_t)r->batch * sizeof *info, r->queue->stream);
     if (info && !r->result)
-        r->result = r->stay.driver->synchronize(r->queue->stream);
+        r->result = r->scope.driver->synchronize(r->queue->stream);
     r->has_failed |= !info;
     for (int64_t k = 0; info && k < r->batch; k++)
         r->has_failed |= info[k] != 0;
@@ -266,9 +266,9 @@ factor(Run *r, CUdeviceptr a)
     void *parameters[] = {&a, &pivots, &r->info, &r->n, &first};
     if (r->n <= SMALL)
         launch(r, FACTOR, r->batch, 1, THREADS, parameters);
-    for (int64_t k = 0; r->n > SMALL && k < r->batch && goes_on(r); k++)
-        note(r, ci_cusolver_lu(&r->solver, r->n, place(a, k * r->n * r->n, size),
-                               place(pivots, k * r->n, sizeof(int64_t)), info_of(r, k)));
+    for (int64_t k = 0; r->n > SMALL && k < r->batch && is_ok(r); k++)
+        note(r, ci_cusolver_lu(&r->solver, r->n, address_of(a, k * r->n * r->n, size),
+                               address_of(pivots, k * r->n, sizeof(int64_t)), info_of(r, k)));
     return pivots;
 }
 
@@ -280,10 +280,10 @@ solve_factored(Run *r, CUdeviceptr a, CUdeviceptr pivots, CUdeviceptr b, int64_t
     void *parameters[] = {&a, &pivots, &b, &r->n, &columns, &first};
     if (r->n <= SMALL)
         launch(r, SOLVE, r->batch, 1, THREADS, parameters);
-    for (int64_t k = 0; r->n > SMALL && k < r->batch && goes_on(r); k++)
-        note(r, ci_cusolver_lu_solve(&r->solver, r->n, columns, place(a, k * r->n * r->n, size),
-                                     place(pivots, k * r->n, sizeof(int64_t)),
-                                     place(b, k * r->n * columns, size), info_of(r, r->batch)));
+    for (int64_t k = 0; r->n > SMALL && k < r->batch && is_ok(r); k++)
+        note(r, ci_cusolver_lu_solve(&r->solver, r->n, columns, address_of(a, k * r->n * r->n, size),
+                                     address_of(pivots, k * r->n, sizeof(int64_t)),
+                                     address_of(b, k * r->n * columns, size), info_of(r, r->batch)));
 }
 
 static CUdeviceptr
@@ -330,8 +330,8 @@ run_cholesky(Run *r)
     bool is_upper = !strcmp(r->call->ext->key, "upper");
     size_t size = (size_t)ci_dtype_size(r->dtype);
     CUdeviceptr a = packed_operand(r, r->n, r->n);
-    for (int64_t k = 0; k < r->batch && goes_on(r); k++)
-        note(r, ci_cusolver_cholesky(&r->solver, is_upper, r->n, place(a, k * r->n * r->n, size), info_of(r, k)));
+    for (int64_t k = 0; k < r->batch && is_ok(r); k++)
+        note(r, ci_cusolver_cholesky(&r->solver, is_upper, r->n, address_of(a, k * r->n * r->n, size), info_of(r, k)));
     check_info(r);
     copy(r, a, packed(r, r->n, r->n), operand(r, 1), view_of(r, 1, false), r->n, r->n,
          is_upper ? UPPER : LOWER);
@@ -345,9 +345,9 @@ run_eigen(Run *r)
     bool is_upper = *r->call->ext->key == 'U' || *r->call->ext->key == 'u';
     size_t size = (size_t)ci_dtype_size(r->dtype), real = real_size(r);
     CUdeviceptr a = packed_operand(r, r->n, r->n), w = take(r, r->batch * r->n, real);
-    for (int64_t k = 0; k < r->batch && goes_on(r); k++)
-        note(r, ci_cusolver_eigen(&r->solver, has_vectors, is_upper, r->n, place(a, k * r->n * r->n, size),
-                                  place(w, k * r->n, real), info_of(r, k)));
+    for (int64_t k = 0; k < r->batch && is_ok(r); k++)
+        note(r, ci_cusolver_eigen(&r->solver, has_vectors, is_upper, r->n, address_of(a, k * r->n * r->n, size),
+                                  address_of(w, k * r->n, real), info_of(r, k)));
     check_info(r);
     copy_values(r, w, r->batch * r->n, operand(r, 1), ci_cuda_elements(r->call, 1));
     if (has_vectors)
@@ -370,10 +370,10 @@ run_svd(Run *r)
     turned.row = from.column;
     turned.column = from.row;
     copy(r, operand(r, 0), is_wide ? turned : from, a, packed(r, tall, few), tall, few, ALL);
-    for (int64_t k = 0; k < r->batch && goes_on(r); k++) {
+    for (int64_t k = 0; k < r->batch && is_ok(r); k++) {
         CiCusolverSvd x = {!has_vectors ? 'N' : is_full ? 'A' : 'S', tall, few,
-                           place(a, k * tall * few, size), place(s, k * few, real),
-                           place(u, k * tall * kept, size), place(v, k * few * few, size)};
+                           address_of(a, k * tall * few, size), address_of(s, k * few, real),
+                           address_of(u, k * tall * kept, size), address_of(v, k * few * few, size)};
         note(r, ci_cusolver_svd(&r->solver, &x, info_of(r, k)));
     }
     check_info(r);
@@ -405,14 +405,14 @@ run_qr(Run *r)
     size_t size = (size_t)ci_dtype_size(r->dtype);
     CUdeviceptr a = packed_operand(r, r->m, r->n), tau = take_matrices(r, k, 1),
                 q = take_matrices(r, r->m, has_q ? rows : 0);
-    for (int64_t i = 0; i < r->batch && goes_on(r); i++)
-        note(r, ci_cusolver_qr(&r->solver, r->m, r->n, place(a, i * r->m * r->n, size),
-                               place(tau, i * k, size), info_of(r, i)));
+    for (int64_t i = 0; i < r->batch && is_ok(r); i++)
+        note(r, ci_cusolver_qr(&r->solver, r->m, r->n, address_of(a, i * r->m * r->n, size),
+                               address_of(tau, i * k, size), info_of(r, i)));
     if (has_q)
         copy(r, a, packed(r, r->m, r->n), q, packed(r, r->m, rows), r->m, k, ALL);
-    for (int64_t i = 0; i < r->batch && has_q && goes_on(r); i++)
-        note(r, ci_cusolver_q(&r->solver, r->m, rows, k, place(q, i * r->m * rows, size),
-                              place(tau, i * k, size), info_of(r, i)));
+    for (int64_t i = 0; i < r->batch && has_q && is_ok(r); i++)
+        note(r, ci_cusolver_q(&r->solver, r->m, rows, k, address_of(q, i * r->m * rows, size),
+                              address_of(tau, i * k, size), info_of(r, i)));
     check_info(r);
     MatrixView to = has_q ? flat(r, rows, r->n) : view_of(r, 1, false);
     if (has_q)
@@ -454,14 +454,14 @@ run_call(Run *r)
 {
     r->info = take(r, r->batch + 1, sizeof(int32_t));
     if (!r->result)
-        r->result = r->stay.driver->clear(r->info, 0, (size_t)r->batch + 1, r->queue->stream);
-    r->has_failed = !ci_cusolver_begin(&r->solver, &r->stay, r->queue->stream, r->dtype);
+        r->result = r->scope.driver->clear(r->info, 0, (size_t)r->batch + 1, r->queue->stream);
+    r->has_failed = !ci_cusolver_begin(&r->solver, &r->scope, r->queue->stream, r->dtype);
     for (size_t k = 0; k < sizeof calls / sizeof *calls; k++)
         if (!strcmp(calls[k].name, r->call->ext->name))
             calls[k].run(r);
     ci_cusolver_end(&r->solver);
     while (r->nblocks--)
-        (void)ci_cuda_block_give(&r->stay, r->blocks[r->nblocks].data, r->blocks[r->nblocks].bytes, r->queue->stream);
+        (void)ci_cuda_block_give(&r->scope, r->blocks[r->nblocks].data, r->blocks[r->nblocks].bytes, r->queue->stream);
 }
 
 /* Matrices without elements are the host's. */
@@ -472,14 +472,14 @@ ci_cuda_run_linalg(const CiQueue *queue, const CiExternCall *call)
     take_sizes(&r);
     if (!r.m || !r.n || !r.batch || !ci_extern_count(call, call->noperands))
         return CI_ERR_CHECK;
-    int32_t status = ci_cuda_enter(&r.stay, queue);
+    int32_t status = ci_cuda_enter(&r.scope, queue);
     if (status)
         return status;
     bool real_result = ci_dtype_class(call->dtypes[call->noperands]) == CI_CLASS_float;
-    status = load_kernels(queue, r.stay.state, r.dtype, real_result, &r.kernels);
+    status = load_kernels(queue, r.scope.state, r.dtype, real_result, &r.kernels);
     if (!status)
         run_call(&r);
-    int32_t left = ci_cuda_leave(&r.stay, r.result);
+    int32_t left = ci_cuda_leave(&r.scope, r.result);
     status = status ? status : left;
     return status || !r.has_failed ? status : CI_ERR_CHECK;
 }

@@ -140,7 +140,7 @@ run_batches(const CiQueue *queue, CiCudaState *state, const CiExternCall *call,
 int32_t
 ci_cuda_run_product(const CiQueue *queue, const CiExternCall *call)
 {
-    CiCudaContextScope stay;
+    CiCudaContextScope scope;
     bool has_rows = call->ranks[0] > 1, has_columns = call->ranks[1] > 1;
     int result = 0,
         matrix_axes[3] = {has_rows ? 2 : 1, has_columns ? 2 : 1, has_rows + has_columns};
@@ -154,10 +154,10 @@ ci_cuda_run_product(const CiQueue *queue, const CiExternCall *call)
     for (int axis = 0; axis < call->ranks[2]; axis++)
         if (call->sizes[2][axis] == 0)
             return CI_OK;
-    int32_t status = ci_cuda_enter(&stay, queue);
+    int32_t status = ci_cuda_enter(&scope, queue);
     if (status)
         return status;
-    status = run_batches(queue, stay.state, call, matrix_axes, &p, &result);
-    int32_t left = ci_cuda_leave(&stay, result);
+    status = run_batches(queue, scope.state, call, matrix_axes, &p, &result);
+    int32_t left = ci_cuda_leave(&scope, result);
     return status ? status : left;
 }

@@ -120,7 +120,7 @@ begin_wait(void)
 
 /* A poll is over; false: the time is up. */
 static bool
-may_go_on(Wait *wait, int64_t timeout_ns)
+may_continue(Wait *wait, int64_t timeout_ns)
 {
     if (wait->polls++ < SPINS)
         return true;
@@ -136,10 +136,10 @@ answer(CiCudaState *state, const CiCudaGroup *group, int result)
 
 /* True while the group's work is under way. A group that is late or has an error is ended. */
 static bool
-is_under_way(const CiCudaContextScope *stay, CiCudaGroup *group, const Wait *wait, int *result)
+is_under_way(const CiCudaContextScope *scope, CiCudaGroup *group, const Wait *wait, int *result)
 {
-    CiCudaState *state = stay->state;
-    int event = stay->driver->event_query(group->done), error = NCCL_success;
+    CiCudaState *state = scope->state;
+    int event = scope->driver->event_query(group->done), error = NCCL_success;
     if (event != RESULT_not_ready)
         return false;
     pthread_mutex_lock(&group->lock);
@@ -199,53 +199,53 @@ typedef struct Query {
 } Query;
 
 static int
-ask(const CiCudaDriver *driver, const Query *query)
+query_result(const CiCudaDriver *driver, const Query *query)
 {
     return query->event ? driver->event_query(query->event) : driver->stream_query(query->stream);
 }
 
 /* Returns when `query` is ready, or no group has work under way; without `query`, in the second case. */
 static int
-await(const CiCudaContextScope *stay, const Query *query)
+await(const CiCudaContextScope *scope, const Query *query)
 {
-    CiCudaState *state = stay->state;
+    CiCudaState *state = scope->state;
     Wait wait = begin_wait();
     int result = 0;
-    while (atomic_load(&state->npending) && (!query || ask(stay->driver, query) == RESULT_not_ready)) {
+    while (atomic_load(&state->npending) && (!query || query_result(scope->driver, query) == RESULT_not_ready)) {
         CiCudaGroup *group;
         for (int position = 0, number; (group = take_pending(state, position, &number)); position++) {
-            bool is_done = !is_under_way(stay, group, &wait, &result);
+            bool is_done = !is_under_way(scope, group, &wait, &result);
             leave(state, group, is_done, number);
         }
-        (void)may_go_on(&wait, INT64_MAX);
+        (void)may_continue(&wait, INT64_MAX);
     }
     return result;
 }
 
 int
-ci_cuda_await_groups(const CiCudaContextScope *stay)
+ci_cuda_await_groups(const CiCudaContextScope *scope)
 {
-    return await(stay, NULL);
+    return await(scope, NULL);
 }
 
 int
-ci_cuda_await_stream(const CiCudaContextScope *stay, CUstream stream)
+ci_cuda_await_stream(const CiCudaContextScope *scope, CUstream stream)
 {
-    return await(stay, &(Query){.stream = stream});
+    return await(scope, &(Query){.stream = stream});
 }
 
 int
-ci_cuda_wait_stream(const CiCudaContextScope *stay, CUstream stream)
+ci_cuda_wait_stream(const CiCudaContextScope *scope, CUstream stream)
 {
-    int result = ci_cuda_await_stream(stay, stream);
-    return result ? result : stay->driver->synchronize(stream);
+    int result = ci_cuda_await_stream(scope, stream);
+    return result ? result : scope->driver->synchronize(stream);
 }
 
 int
-ci_cuda_wait_event(const CiCudaContextScope *stay, CUevent event)
+ci_cuda_wait_event(const CiCudaContextScope *scope, CUevent event)
 {
-    int result = await(stay, &(Query){.event = event});
-    return result ? result : stay->driver->event_synchronize(event);
+    int result = await(scope, &(Query){.event = event});
+    return result ? result : scope->driver->event_synchronize(event);
 }
 
 /* ---- groups ---- */
@@ -467,9 +467,9 @@ ci_nccl_shut(CiCudaState *state)
 
 /* Orders the group's stream after the queue's, gives it the collective, and notes the end. */
 static int
-start(const CiCudaContextScope *stay, CUstream stream, CiCudaGroup *group, const CiCollective *what)
+start(const CiCudaContextScope *scope, CUstream stream, CiCudaGroup *group, const CiCollective *what)
 {
-    const CiCudaDriver *driver = stay->driver;
+    const CiCudaDriver *driver = scope->driver;
     CUdeviceptr to = (CUdeviceptr)(uintptr_t)what->result;
     int result = driver->event_record(group->ready, stream);
     if (!result)
@@ -482,14 +482,14 @@ start(const CiCudaContextScope *stay, CUstream stream, CiCudaGroup *group, const
     int given = ci_nccl_give(&group->nccl, group->comm, group->stream, what);
     if (!atomic_exchange(&group->calling, 0))
         group->comm = NULL;
-    result = !group->comm ? fail_late(stay->state, group, "a call") : answer(stay->state, group, given);
+    result = !group->comm ? fail_late(scope->state, group, "a call") : answer(scope->state, group, given);
     return result ? result : driver->event_record(group->done, group->stream);
 }
 
 int
-ci_nccl_start(const CiCudaContextScope *stay, CUstream stream, CiCudaGroup *group, const CiCollective *what)
+ci_nccl_start(const CiCudaContextScope *scope, CUstream stream, CiCudaGroup *group, const CiCollective *what)
 {
-    CiCudaState *state = stay->state;
+    CiCudaState *state = scope->state;
     bool is_reduced = what->op == CI_OP_all_reduce || what->op == CI_OP_reduce_scatter;
     int result = 0;
     pthread_mutex_lock(&group->lock);
@@ -498,7 +498,7 @@ ci_nccl_start(const CiCudaContextScope *stay, CUstream stream, CiCudaGroup *grou
     else if (is_reduced && !ci_nccl_combines(what))
         result = fail(state, group, "NCCL does not combine elements of this dtype");
     else
-        result = start(stay, stream, group, what);
+        result = start(scope, stream, group, what);
     pthread_mutex_unlock(&group->lock);
     if (!result) {
         pthread_mutex_lock(&state->grouping);
@@ -512,7 +512,7 @@ ci_nccl_start(const CiCudaContextScope *stay, CUstream stream, CiCudaGroup *grou
 }
 
 int
-ci_nccl_join(const CiCudaContextScope *stay, CUstream stream, const CiCudaGroup *group)
+ci_nccl_join(const CiCudaContextScope *scope, CUstream stream, const CiCudaGroup *group)
 {
-    return stay->driver->event_wait(stream, group->done, 0);
+    return scope->driver->event_wait(stream, group->done, 0);
 }

@@ -10,9 +10,9 @@ int ci_nccl_name(CiCudaState *state, CiGroupName *name);
 int ci_nccl_open(CiCudaState *state, const CiGroupName *name, int rank, int count, int64_t timeout_ms,
                  CiCudaGroup **out);
 void ci_nccl_close(CiCudaState *state, CiCudaGroup *group);
-int ci_nccl_start(const CiCudaContextScope *stay, CUstream stream, CiCudaGroup *group,
+int ci_nccl_start(const CiCudaContextScope *scope, CUstream stream, CiCudaGroup *group,
                   const CiCollective *what);
-int ci_nccl_join(const CiCudaContextScope *stay, CUstream stream, const CiCudaGroup *group);
+int ci_nccl_join(const CiCudaContextScope *scope, CUstream stream, const CiCudaGroup *group);
 /* Closes the groups that are left. */
 void ci_nccl_shut(CiCudaState *state);
 

@@ -150,14 +150,14 @@ typedef struct Note {
 static void
 note_key(const char *where, char out[65])
 {
-    const char *const places[] = {where, getenv("CUDA_PATH"), getenv("CUDA_HOME"),
+    const char *const positions[] = {where, getenv("CUDA_PATH"), getenv("CUDA_HOME"),
                                   getenv("LD_LIBRARY_PATH")};
     uint8_t digest[32];
     CiSha256 hash;
     ci_sha256_init(&hash);
     ci_sha256_add_text(&hash, "cinductor " CI_VERSION " nvrtc");
-    for (size_t k = 0; k < sizeof places / sizeof *places; k++)
-        ci_sha256_add_text(&hash, places[k] ? places[k] : "");
+    for (size_t k = 0; k < sizeof positions / sizeof *positions; k++)
+        ci_sha256_add_text(&hash, positions[k] ? positions[k] : "");
     ci_sha256_finish(&hash, digest);
     ci_sha256_hex(digest, out);
 }

@@ -9,17 +9,17 @@
 
 /* Number of sequential iterations, which a GPU runs more slowly than a CPU. */
 static CiAmount
-count_trips(const CiLoopTree *tree)
+count_iterations(const CiLoopTree *tree)
 {
     CiAmount most = ci_amount(1);
     for (int k = 0; k < tree->count; k++) {
         const CiTreeNode *node = &tree->nodes[k];
-        CiAmount inner = count_trips(&node->body);
+        CiAmount inner = count_iterations(&node->body);
         if (node->kind == CI_TREE_for)
             inner = ci_amount_of(inner, node->region->extent);
         else if (node->kind == CI_TREE_while)
             inner.unknowns++;
-        most = ci_amount_max(most, ci_amount_max(inner, count_trips(&node->other)));
+        most = ci_amount_max(most, ci_amount_max(inner, count_iterations(&node->other)));
     }
     return most;
 }
@@ -36,14 +36,14 @@ count_points(const CiKernel *kernel)
 
 typedef struct Slow {
     CiContext *ctx;
-    int64_t trips; /* that are worth it */
+    int64_t iterations; /* that are worth it */
     const char *why;
 } Slow;
 
 /* Number of iterations that pay for copying device arrays to the host and back, at 0.4 us per
  * iteration on the GPU, 10 GB/s for the copies, and a fixed cost for the calls. */
 static int64_t
-trips_worth_copies(const CiLoops *loops)
+iterations_worth_copies(const CiLoops *loops)
 {
     CiAmount bytes = ci_amount(0);
     for (int k = 0; k < loops->ninputs; k++)
@@ -71,7 +71,7 @@ find_slow(Slow *slow, const CiKernels *kernels, CiAmount around)
                 find_slow(slow, kernel->inner[b], extent ? ci_amount_of(around, extent) : around);
         const CiLoopTree *tree = ci_kernel_has_loops(kernel) ? ci_kernel_tree(kernel) : NULL;
         if (slow->why || !tree || is_wide(kernels, kernel) ||
-            ci_amount_high(ci_amount_times(around, count_trips(tree))) <= slow->trips)
+            ci_amount_high(ci_amount_times(around, count_iterations(tree))) <= slow->iterations)
             continue;
         slow->why = ci_format(
             slow->ctx,
@@ -85,8 +85,8 @@ const char *
 ci_cuda_why_slower(const CiKernels *kernels, bool host_arrays)
 {
     Slow slow = {kernels->loops->ctx,
-                 host_arrays ? ci_choice(kernels->machine, CI_CHOICE_serial_trips)
-                             : trips_worth_copies(kernels->loops), NULL};
+                 host_arrays ? ci_choice(kernels->machine, CI_CHOICE_serial_iterations)
+                             : iterations_worth_copies(kernels->loops), NULL};
     find_slow(&slow, kernels, ci_amount(1));
     return slow.why;
 }

@@ -13,31 +13,31 @@
 enum { CAPTURE_thread_local = 1, STREAM_non_blocking = 1 };
 
 static int
-begin(const CiCudaContextScope *stay, void **stream)
+begin(const CiCudaContextScope *scope, void **stream)
 {
-    CiCudaState *state = stay->state;
+    CiCudaState *state = scope->state;
     int result = 0;
     if (!state->record_stream)
-        result = stay->driver->stream_open(&state->record_stream, STREAM_non_blocking);
+        result = scope->driver->stream_open(&state->record_stream, STREAM_non_blocking);
     if (result) {
         state->record_stream = NULL;
         return result;
     }
     *stream = state->record_stream;
-    return stay->driver->capture_begin(state->record_stream, CAPTURE_thread_local);
+    return scope->driver->capture_begin(state->record_stream, CAPTURE_thread_local);
 }
 
 int32_t
 ci_cuda_record_begin(const CiQueue *queue, void **stream)
 {
-    CiCudaContextScope stay;
-    int32_t status = ci_cuda_enter(&stay, queue);
+    CiCudaContextScope scope;
+    int32_t status = ci_cuda_enter(&scope, queue);
     if (status)
         return status;
-    pthread_mutex_lock(&stay.state->recording);
-    status = ci_cuda_leave(&stay, begin(&stay, stream));
+    pthread_mutex_lock(&scope.state->recording);
+    status = ci_cuda_leave(&scope, begin(&scope, stream));
     if (status)
-        pthread_mutex_unlock(&stay.state->recording);
+        pthread_mutex_unlock(&scope.state->recording);
     return status;
 }
 
@@ -81,13 +81,13 @@ int32_t
 ci_cuda_record_end(const CiQueue *queue, void *stream, void **recording)
 {
     CiCudaState *state = ci_cuda_state(queue);
-    CiCudaContextScope stay;
+    CiCudaContextScope scope;
     CUgraphExec made = NULL;
-    int32_t status = ci_cuda_enter(&stay, queue);
+    int32_t status = ci_cuda_enter(&scope, queue);
     if (status)
         abandon(state, stream);
     else
-        status = ci_cuda_leave(&stay, end(state, stream, &made));
+        status = ci_cuda_leave(&scope, end(state, stream, &made));
     pthread_mutex_unlock(&state->recording);
     *recording = made;
     return status;
@@ -96,27 +96,27 @@ ci_cuda_record_end(const CiQueue *queue, void *stream, void **recording)
 int32_t
 ci_cuda_replay(const CiQueue *queue, void *recording)
 {
-    CiCudaContextScope stay;
-    int32_t status = ci_cuda_enter(&stay, queue);
+    CiCudaContextScope scope;
+    int32_t status = ci_cuda_enter(&scope, queue);
     return status ? status
-                  : ci_cuda_leave(&stay, stay.driver->graph_launch(recording, queue->stream));
+                  : ci_cuda_leave(&scope, scope.driver->graph_launch(recording, queue->stream));
 }
 
 /* The driver keeps what it needs of one that still runs. */
 void
 ci_cuda_record_close(const CiQueue *queue, void *recording)
 {
-    CiCudaContextScope stay;
-    if (!ci_cuda_enter(&stay, queue))
-        (void)ci_cuda_leave(&stay, stay.driver->exec_close(recording));
+    CiCudaContextScope scope;
+    if (!ci_cuda_enter(&scope, queue))
+        (void)ci_cuda_leave(&scope, scope.driver->exec_close(recording));
 }
 
 int
-ci_cuda_synchronize_all(const CiCudaContextScope *stay)
+ci_cuda_synchronize_all(const CiCudaContextScope *scope)
 {
-    int late = ci_cuda_await_groups(stay);
-    pthread_mutex_lock(&stay->state->recording);
-    int result = stay->driver->synchronize_all();
-    pthread_mutex_unlock(&stay->state->recording);
+    int late = ci_cuda_await_groups(scope);
+    pthread_mutex_lock(&scope->state->recording);
+    int result = scope->driver->synchronize_all();
+    pthread_mutex_unlock(&scope->state->recording);
     return late ? late : result;
 }

@@ -86,10 +86,10 @@ ci_cuda_takes_scatter(const CiExternItem *item)
 {
     CiDtype dtype = item->result->dtype;
     int combine = item->noperands == 3 ? find_combine(item->ext->key) : -1;
-    bool is_place = combine >= 0 && !strcmp(combines[combine].key, "place");
+    bool is_arg_position = combine >= 0 && !strcmp(combines[combine].key, "place");
     bool is_float = dtype == CI_DTYPE_f32 || dtype == CI_DTYPE_f64,
          is_int = ci_dtype_class(dtype) == CI_CLASS_int || ci_dtype_class(dtype) == CI_CLASS_uint;
-    return is_place ? ci_dtype_class(dtype) != CI_CLASS_complex
+    return is_arg_position ? ci_dtype_class(dtype) != CI_CLASS_complex
                     : combine >= 0 && (is_float || is_int);
 }
 
@@ -140,7 +140,7 @@ load_kernels(CiCudaSort *s, const CiExternCall *call, const CUfunction **functio
     int combine = find_combine(call->ext->key);
     CiDtype dtype = call->dtypes[3];
     print_beginning(beginning, sizeof beginning, dtype, &combines[combine]);
-    return ci_cuda_load_text(s->queue, s->stay.state, &kernels, 16 * (int)dtype + combine,
+    return ci_cuda_load_text(s->queue, s->scope.state, &kernels, 16 * (int)dtype + combine,
                              beginning, functions);
 }
 
@@ -177,7 +177,7 @@ combine_copies(CiCudaSort *s, const CiExternCall *call, int64_t elements)
     if (status)
         return status;
     s->bytes = (size_t)(blocks * elements * bytes);
-    if (ci_cuda_block_take(&s->stay, s->bytes, s->queue->stream, &s->block)) {
+    if (ci_cuda_block_take(&s->scope, s->bytes, s->queue->stream, &s->block)) {
         s->block = 0;
         return CI_ERR_MEMORY;
     }
@@ -215,11 +215,11 @@ add_exactly(CiCudaSort *s, const CiExternCall *call, const Sums *of, int64_t tar
     const CUfunction *functions;
     void *base = call->operands[0], *where = call->operands[1], *v = call->operands[2], *y = call->result;
     int64_t points = s->from.length, limbs = targets * (of->limbs + 1);
-    int32_t status = ci_cuda_load_text(s->queue, s->stay.state, &sum_kernels, (int)of->dtype, of->beginning, &functions);
+    int32_t status = ci_cuda_load_text(s->queue, s->scope.state, &sum_kernels, (int)of->dtype, of->beginning, &functions);
     if (status)
         return status;
     s->bytes = (size_t)limbs * 8;
-    if (ci_cuda_block_take(&s->stay, s->bytes, s->queue->stream, &s->block)) {
+    if (ci_cuda_block_take(&s->scope, s->bytes, s->queue->stream, &s->block)) {
         s->block = 0;
         return CI_ERR_MEMORY;
     }
@@ -244,8 +244,8 @@ add_sorted(CiCudaSort *s, const CiExternCall *call)
         return status;
     void *base = call->operands[0], *v = call->operands[2], *y = call->result;
     int64_t elements = ci_extern_count(call, 3), n = s->from.length;
-    CUdeviceptr keys = ci_cuda_sorted_keys(s), places = ci_cuda_sorted_places(s);
-    void *copy[] = {&base, &y, &elements}, *runs[] = {&keys, &places, &v, &y, &n};
+    CUdeviceptr keys = ci_cuda_sorted_keys(s), positions = ci_cuda_sorted_positions(s);
+    void *copy[] = {&base, &y, &elements}, *runs[] = {&keys, &positions, &v, &y, &n};
     ci_cuda_sort_launch(s, functions[COPY], (elements + THREADS - 1) / THREADS, 1, THREADS, 0, copy);
     if (n)
         ci_cuda_sort_launch(s, functions[RUNS], (n + THREADS - 1) / THREADS, 1, THREADS, 0, runs);
@@ -259,13 +259,13 @@ ci_cuda_run_scatter(const CiQueue *queue, const CiExternCall *call)
     int64_t elements = ci_extern_count(call, 3);
     CiCudaSort s = {.queue = queue,
                     .from = {.rows = 1, .length = ci_extern_count(call, 1), .step = 2},
-                    .has_places = true,
+                    .wants_positions = true,
                     .passes = passes_for(elements)};
     if (!elements)
         return CI_OK;
     if (elements > UINT32_MAX)
         return CI_ERR_MEMORY;
-    int32_t status = ci_cuda_enter(&s.stay, queue);
+    int32_t status = ci_cuda_enter(&s.scope, queue);
     if (status)
         return status;
     const Sums *exact = find_sums(call, elements, s.from.length);

@@ -17,17 +17,17 @@ static int32_t
 run(const CiQueue *queue, const CiCudaText *text, int variant, const char *beginning, int64_t count,
     void **parameters)
 {
-    CiCudaContextScope stay;
+    CiCudaContextScope scope;
     const CUfunction *kernels;
     int result = 0;
-    int32_t status = count ? ci_cuda_enter(&stay, queue) : CI_OK;
+    int32_t status = count ? ci_cuda_enter(&scope, queue) : CI_OK;
     if (status || !count)
         return status;
-    status = ci_cuda_load_text(queue, stay.state, text, variant, beginning, &kernels);
+    status = ci_cuda_load_text(queue, scope.state, text, variant, beginning, &kernels);
     if (!status)
-        result = stay.driver->launch(kernels[0], (unsigned)((count + THREADS - 1) / THREADS), 1, 1,
+        result = scope.driver->launch(kernels[0], (unsigned)((count + THREADS - 1) / THREADS), 1, 1,
                                       THREADS, 1, 1, 0, queue->stream, parameters, NULL);
-    int32_t left = ci_cuda_leave(&stay, result);
+    int32_t left = ci_cuda_leave(&scope, result);
     return status ? status : left;
 }
 

@@ -93,7 +93,7 @@ ci_cuda_sort_launch(CiCudaSort *s, CUfunction kernel, int64_t blocks, int64_t ro
                     int64_t shared_bytes, void **parameters)
 {
     if (!s->result)
-        s->result = ci_cuda_launch_early(&s->stay, kernel, (unsigned)blocks, (unsigned)rows, (unsigned)threads,
+        s->result = ci_cuda_launch_early(&s->scope, kernel, (unsigned)blocks, (unsigned)rows, (unsigned)threads,
                                          (unsigned)shared_bytes, s->queue->stream, parameters);
 }
 
@@ -123,16 +123,16 @@ take_memory(CiCudaSort *s)
 {
     int64_t count = s->from.rows * s->from.length;
     int copies = is_direct(s) ? 0 : is_short(s) ? 1 : 2;
-    size_t keys = whole(count * s->key_bytes), places = s->has_places ? whole(4 * count) : 0,
+    size_t keys = whole(count * s->key_bytes), positions = s->wants_positions ? whole(4 * count) : 0,
            counts = is_short(s) ? 0 : whole(4 * COUNTS * s->from.rows),
            states = is_short(s) ? 0 : whole(8 * THREADS * s->from.rows * s->tiles),
-           all = (size_t)copies * (keys + places) + counts + states;
-    int result = all ? ci_cuda_block_take(&s->stay, all, s->queue->stream, &s->block) : 0;
+           all = (size_t)copies * (keys + positions) + counts + states;
+    int result = all ? ci_cuda_block_take(&s->scope, all, s->queue->stream, &s->block) : 0;
     int32_t status = result ? CI_ERR_MEMORY : CI_OK;
     CUdeviceptr at = s->block;
-    for (int k = 0; k < copies; k++, at += keys + places) {
+    for (int k = 0; k < copies; k++, at += keys + positions) {
         s->keys[k] = at;
-        s->places[k] = s->has_places ? at + keys : 0;
+        s->positions[k] = s->wants_positions ? at + keys : 0;
     }
     s->counts = at;
     s->states = at + counts;
@@ -149,9 +149,9 @@ sort_short(CiCudaSort *s, CUdeviceptr x)
     const CiCudaRows *to = is_direct(s) ? s->to : &s->from;
     CUdeviceptr y = is_direct(s) ? s->y : 0;
     int size = row_size(s->from.length);
-    void *parameters[] = {&x, &s->keys[0], &s->places[0], &y, &s->from, (void *)(uintptr_t)to, &size};
+    void *parameters[] = {&x, &s->keys[0], &s->positions[0], &y, &s->from, (void *)(uintptr_t)to, &size};
     ci_cuda_sort_launch(s, s->kernels[0], s->from.rows, 1, row_threads(size),
-                        (int64_t)size * (s->key_bytes + (s->has_places ? 4 : 0)), parameters);
+                        (int64_t)size * (s->key_bytes + (s->wants_positions ? 4 : 0)), parameters);
 }
 
 /* From the first keys and places to the second, which are then the first; the last time to the result. */
@@ -162,7 +162,7 @@ sort_digit(CiCudaSort *s, CUdeviceptr x, int pass, int64_t first, int64_t rows)
     int from = pass % 2, to = !from;
     CUdeviceptr y = s->to && pass == s->passes - 1 ? s->y : 0;
     void *result = (void *)(uintptr_t)(s->to ? s->to : &s->from);
-    void *parameters[] = {&x, &s->keys[from], &s->places[from], &s->keys[to], &s->places[to], &s->counts, &s->states,
+    void *parameters[] = {&x, &s->keys[from], &s->positions[from], &s->keys[to], &s->positions[to], &s->counts, &s->states,
                           &y, &s->from,       result,           n,            &s->tiles,      &pass,      &first};
     ci_cuda_sort_launch(s, s->kernels[SWEEP], s->tiles, rows, THREADS, 0, parameters);
 }
@@ -173,18 +173,18 @@ sort_long(CiCudaSort *s, CUdeviceptr x)
 {
     int64_t counts = COUNTS * s->from.rows;
     int each = s->from.length >= LONG_ROW ? MANY_LOADED : LOADED;
-    bool are_near = s->from.step == 1;
-    CUdeviceptr keys = are_near ? 0 : s->keys[0];
+    bool are_contiguous = s->from.step == 1;
+    CUdeviceptr keys = are_contiguous ? 0 : s->keys[0];
     void *zero[] = {&s->counts, &counts};
     ci_cuda_sort_launch(s, s->kernels[ZERO], (counts + THREADS - 1) / THREADS, 1, THREADS, 0, zero);
     for (int64_t first = 0, rows; first < s->from.rows; first += rows) {
         rows = s->from.rows - first < MAX_ROWS ? s->from.rows - first : MAX_ROWS;
         int64_t blocks = (s->from.length + each - 1) / each;
-        void *load[] = {&x,       &keys,     &s->places[0], &s->counts, &s->states,
+        void *load[] = {&x,       &keys,     &s->positions[0], &s->counts, &s->states,
                         &s->from, &s->tiles, &s->passes,    &each,      &first};
         ci_cuda_sort_launch(s, s->kernels[LOAD], blocks, rows, THREADS, 0, load);
         for (int k = 0; k < s->passes; k++)
-            sort_digit(s, k == 0 && are_near ? x : 0, k, first, rows);
+            sort_digit(s, k == 0 && are_contiguous ? x : 0, k, first, rows);
     }
 }
 
@@ -201,9 +201,9 @@ ci_cuda_sorted_keys(const CiCudaSort *s)
 }
 
 CUdeviceptr
-ci_cuda_sorted_places(const CiCudaSort *s)
+ci_cuda_sorted_positions(const CiCudaSort *s)
 {
-    return s->places[sorted_copy(s)];
+    return s->positions[sorted_copy(s)];
 }
 
 int32_t
@@ -218,10 +218,10 @@ ci_cuda_sort(CiCudaSort *s, const void *elements, CiDtype dtype, bool alike)
     ci_cuda_print_keys(beginning, sizeof beginning, dtype, alike);
     size_t length = strlen(beginning);
     snprintf(beginning + length, sizeof beginning - length, "#define PLACES %d\n#define IS_NARROW %d\n",
-             s->has_places, s->key_bytes == 4);
-    int kind = 4 * (int)dtype + 2 * alike + s->has_places;
+             s->wants_positions, s->key_bytes == 4);
+    int kind = 4 * (int)dtype + 2 * alike + s->wants_positions;
     int32_t status =
-        ci_cuda_load_text(s->queue, s->stay.state, is_short(s) ? &row_kernels : &sort_kernels,
+        ci_cuda_load_text(s->queue, s->scope.state, is_short(s) ? &row_kernels : &sort_kernels,
                           kind, beginning, &s->kernels);
     if (!status)
         status = take_memory(s);
@@ -239,15 +239,15 @@ int32_t
 ci_cuda_sort_finish(CiCudaSort *s, int32_t status)
 {
     if (s->block)
-        (void)ci_cuda_block_give(&s->stay, s->block, s->bytes, s->queue->stream);
-    int32_t left = ci_cuda_leave(&s->stay, s->result);
+        (void)ci_cuda_block_give(&s->scope, s->block, s->bytes, s->queue->stream);
+    int32_t left = ci_cuda_leave(&s->scope, s->result);
     return status ? status : left;
 }
 
 /* ---- calls ---- */
 
 static bool
-has_places(const CiExtern *ext)
+wants_positions(const CiExtern *ext)
 {
     return !strncmp(ext->name, "arg", 3);
 }
@@ -277,13 +277,13 @@ ci_cuda_run_sort(const CiQueue *queue, const CiExternCall *call)
                     .from = ci_cuda_rows(call, 0, axis),
                     .to = &to,
                     .y = (CUdeviceptr)(uintptr_t)call->result,
-                    .has_places = has_places(call->ext)};
+                    .wants_positions = wants_positions(call->ext)};
     if (!s.from.rows || !s.from.length)
         return CI_OK;
-    int32_t status = ci_cuda_enter(&s.stay, queue);
+    int32_t status = ci_cuda_enter(&s.scope, queue);
     if (status)
         return status;
-    status = ci_cuda_sort(&s, call->operands[0], call->dtypes[0], s.has_places);
+    status = ci_cuda_sort(&s, call->operands[0], call->dtypes[0], s.wants_positions);
     return ci_cuda_sort_finish(&s, status);
 }
 
@@ -291,7 +291,7 @@ ci_cuda_run_sort(const CiQueue *queue, const CiExternCall *call)
 
 typedef struct Quantile {
     int axis;
-    double asked; /* of 1 */
+    double requested; /* of 1 */
     bool is_median;
 } Quantile;
 
@@ -302,12 +302,12 @@ read_quantile(const CiExtern *ext, int rank, Quantile *q)
     char axis[24], method[24];
     q->is_median = !strcmp(ext->name, "median");
     if (q->is_median ? sscanf(ext->key, "%23s", axis) != 1
-                     : sscanf(ext->key, "False False %lf %23s %23s", &q->asked, axis, method) != 3)
+                     : sscanf(ext->key, "False False %lf %23s %23s", &q->requested, axis, method) != 3)
         return false;
-    q->asked /= strcmp(ext->name, "percentile") ? 1 : 100;
+    q->requested /= strcmp(ext->name, "percentile") ? 1 : 100;
     bool is_all = !strcmp(axis, "None") && rank == 1;
     q->axis = is_all ? 0 : ci_extern_axis(axis, rank);
-    return q->axis >= 0 && (q->is_median || (!strcmp(method, "linear") && q->asked >= 0 && q->asked <= 1));
+    return q->axis >= 0 && (q->is_median || (!strcmp(method, "linear") && q->requested >= 0 && q->requested <= 1));
 }
 
 bool
@@ -328,15 +328,15 @@ choose(CiCudaSort *s, const CiExternCall *call, const Quantile *q, const CiCudaR
     CiDtype dtype = call->dtypes[0];
     ci_cuda_print_keys(beginning, sizeof beginning, dtype, false);
     print_values(beginning + strlen(beginning), sizeof beginning - strlen(beginning), dtype);
-    int32_t status = ci_cuda_load_text(s->queue, s->stay.state, &quantile_kernels, (int)dtype, beginning,
+    int32_t status = ci_cuda_load_text(s->queue, s->scope.state, &quantile_kernels, (int)dtype, beginning,
                                        &kernels);
     if (status)
         return status;
     CUdeviceptr y = (CUdeviceptr)(uintptr_t)call->result;
-    double asked = q->asked;
+    double requested = q->requested;
     bool is_median = q->is_median;
     void *parameters[] = {&s->keys[sorted_copy(s)], &y, (void *)(uintptr_t)to, &s->from.length,
-                          &asked, &is_median};
+                          &requested, &is_median};
     ci_cuda_sort_launch(s, kernels[0], (to->rows + THREADS - 1) / THREADS, 1, THREADS, 0, parameters);
     return CI_OK;
 }
@@ -344,7 +344,7 @@ choose(CiCudaSort *s, const CiExternCall *call, const Quantile *q, const CiCudaR
 int32_t
 ci_cuda_run_quantile(const CiQueue *queue, const CiExternCall *call)
 {
-    Quantile q = {.asked = 0};
+    Quantile q = {.requested = 0};
     if (!read_quantile(call->ext, call->ranks[0], &q))
         return CI_ERR_UNSUPPORTED;
     CiCudaRows to = ci_cuda_elements(call, 1);
@@ -352,7 +352,7 @@ ci_cuda_run_quantile(const CiQueue *queue, const CiExternCall *call)
               .from = ci_cuda_rows(call, 0, q.axis)};
     if (!s.from.rows || !s.from.length)
         return CI_OK;
-    int32_t status = ci_cuda_enter(&s.stay, queue);
+    int32_t status = ci_cuda_enter(&s.scope, queue);
     if (status)
         return status;
     status = ci_cuda_sort(&s, call->operands[0], call->dtypes[0], false);

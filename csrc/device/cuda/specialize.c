@@ -98,17 +98,17 @@ narrow(CiContext *ctx, const char *text, const CiKernel *kernel, const CiCudaCla
 {
     CiSym *sym = ci_sym_new(ctx);
     CiText out = ci_text_new(ctx);
-    CiForm in = ci_form_reader(ctx, sym, text), form = ci_form_printer(ctx, sym, &out);
-    ci_form_text(&in, "symbols");
-    for (const char *between = "{"; !ci_form_is(&in, "}"); between = ",") {
-        ci_form_text(&in, between);
-        const CiExpr *symbol = ci_form_symbol(&in, NULL);
+    CiTextIo in = ci_io_reader(ctx, sym, text), form = ci_io_printer(ctx, sym, &out);
+    ci_io_text(&in, "symbols");
+    for (const char *between = "{"; !ci_io_is(&in, "}"); between = ",") {
+        ci_io_text(&in, between);
+        const CiExpr *symbol = ci_io_symbol(&in, NULL);
         int k = size_position(kernel, symbol);
         ci_text_add(&out, *between == '{' ? "symbols {" : ", ");
         if (has_class(symbol) && k < kernel->nsize_args)
             print_narrowed(&out, symbol, class, k);
         else
-            ci_form_symbol(&form, symbol);
+            ci_io_symbol(&form, symbol);
     }
     ci_text_add(&out, "}%s", strchr(text, '\n'));
     return out.data;

@@ -27,7 +27,7 @@ run_code(CiUserCode *base, const CiQueue *queue, int nbuffers, void *const *buff
          const int64_t *sizes, int64_t units, int threads)
 {
     UserCode *code = (UserCode *)base;
-    CiCudaContextScope stay;
+    CiCudaContextScope scope;
     void *parameters[MOST + 1];
     int count = 0;
     (void)threads;
@@ -38,25 +38,25 @@ run_code(CiUserCode *base, const CiQueue *queue, int nbuffers, void *const *buff
     for (int k = 0; k < nsizes; k++)
         parameters[count++] = (void *)(uintptr_t)&sizes[k];
     parameters[count] = &units;
-    int32_t status = units > 0 ? ci_cuda_enter(&stay, queue) : CI_OK;
+    int32_t status = units > 0 ? ci_cuda_enter(&scope, queue) : CI_OK;
     if (status || units <= 0)
         return status;
     unsigned blocks = (unsigned)((units + THREADS - 1) / THREADS);
-    return ci_cuda_leave(&stay, stay.driver->launch(code->function, blocks, 1, 1, THREADS, 1, 1, 0,
-                                                    queue->stream, parameters, NULL));
+    return ci_cuda_leave(&scope, scope.driver->launch(code->function, blocks, 1, 1, THREADS, 1, 1, 0,
+                                                      queue->stream, parameters, NULL));
 }
 
 static int32_t
 load(UserCode *code, const void *cubin)
 {
-    CiCudaContextScope stay;
-    int32_t status = ci_cuda_enter(&stay, &code->queue);
+    CiCudaContextScope scope;
+    int32_t status = ci_cuda_enter(&scope, &code->queue);
     if (status)
         return status;
-    int result = stay.driver->module_load(&code->module, cubin);
+    int result = scope.driver->module_load(&code->module, cubin);
     if (!result)
-        result = stay.driver->module_function(&code->function, code->module, "cinductor_kernel");
-    return ci_cuda_leave(&stay, result);
+        result = scope.driver->module_function(&code->function, code->module, "cinductor_kernel");
+    return ci_cuda_leave(&scope, result);
 }
 
 CiUserCode *

@@ -101,16 +101,16 @@ make_source(CiContext *ctx, void *arg)
 static bool
 load(Making *making)
 {
-    CiCudaContextScope stay;
+    CiCudaContextScope scope;
     CiCudaExecutable *executable = making->build.executable;
     CiCudaCompile job = ci_cuda_compile_job(executable, making->source);
     CiCudaVariant *variant = making->variant;
-    bool is_made = !ci_cuda_compile(&job) && !ci_cuda_enter(&stay, &executable->base.queue);
+    bool is_made = !ci_cuda_compile(&job) && !ci_cuda_enter(&scope, &executable->base.queue);
     if (is_made) {
-        int result = stay.driver->module_load(&variant->module, job.cubin);
+        int result = scope.driver->module_load(&variant->module, job.cubin);
         if (!result)
-            result = ci_cuda_find_functions(&stay, variant->module, &variant->layout);
-        is_made = !ci_cuda_leave(&stay, result);
+            result = ci_cuda_find_functions(&scope, variant->module, &variant->layout);
+        is_made = !ci_cuda_leave(&scope, result);
     }
     free(job.cubin);
     return is_made;

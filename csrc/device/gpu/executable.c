@@ -76,15 +76,15 @@ read_block(void *arg, void *host, const void *block, size_t bytes)
 }
 
 static int32_t
-launch(CiExecutable *base, const CiLaunch *asked, CiFault *fault)
+launch(CiExecutable *base, const CiLaunch *requested, CiFault *fault)
 {
     static const CiGpuDriver driver = {take, give, clear, run, read_block};
     Executable *executable = (Executable *)base;
     Launching launching = {base->queue, executable->vendor};
     int failed;
-    launching.queue.stream = asked->stream;
+    launching.queue.stream = requested->stream;
     pthread_mutex_lock(&executable->lock);
-    int status = ci_gpu_launch(&driver, &launching, &executable->layouts[asked->kernel], asked,
+    int status = ci_gpu_launch(&driver, &launching, &executable->layouts[requested->kernel], requested,
                                &failed);
     pthread_mutex_unlock(&executable->lock);
     if (fault)

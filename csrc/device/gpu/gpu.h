@@ -40,7 +40,7 @@ typedef struct CiGpuLayout {
     bool has_checks, has_finish;
     CiGpuFunction functions[2]; /* finish: the second runs when the first has */
     CiSizeTable launch;         /* by CiLaunchNumber */
-    bool tells;                 /* blocks of the first tell each other there: it is zero when they begin */
+    bool notifies;                 /* blocks of the first tell each other there: it is zero when they begin */
     int nbuffers, nsizes, nslots;
     int *buffers;        /* numbers among the launch's */
     int *alignment;      /* per buffer, bytes */

@@ -47,7 +47,7 @@ start_both(const CiGpuDriver *driver, void *arg, const CiGpuLayout *layout, cons
     if (result)
         return result;
     add(p, &partials, 0);
-    if (layout->tells)
+    if (layout->notifies)
         result = driver->clear(arg, partials, (size_t)bytes);
     for (int k = 0; k < 2 && !result; k++)
         result = start(driver, arg, &layout->functions[k], numbers[k ? CI_LAUNCH_finish_units : CI_LAUNCH_units], p);

@@ -71,7 +71,7 @@ ci_gpu_describe(CiContext *ctx, const CiKernels *kernels, const CiProcs *procs,
         describe_params(kernels, finish, layout);
     }
     describe_params(kernels, proc, layout);
-    layout->tells = ci_stmts_have(&proc->body, is_atomic_load);
+    layout->notifies = ci_stmts_have(&proc->body, is_atomic_load);
     if (layout->nbuffers + layout->nsizes + layout->nslots + 2 > CI_GPU_MAX_PARAMETERS)
         ci_fail(ctx, CI_ERR_UNSUPPORTED, "kernel %s takes too many arguments for the device",
                 kernel->name);

@@ -94,7 +94,7 @@ is_fine(CiInterpRun *r, int memory, int64_t element, bool is_store)
     if (element < 0 || element >= checks->sizes[memory])
         return false;
     bool has_marks = memory < r->kernel->nbuffers || r->kernel->memories[memory].is_shared;
-    bool is_handed_on = checks->is_in_turn && r->kernel->memories[memory].is_partial;
+    bool is_handed_on = checks->is_sequential && r->kernel->memories[memory].is_partial;
     if (checks->now.block < 0 || !has_marks || is_handed_on)
         return true;
     CiInterpMark *marks = marks_of(r, memory);

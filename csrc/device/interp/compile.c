@@ -374,7 +374,7 @@ make_stmt(Compiler *c, const CiStmt *stmt)
 {
     CiInterpStmt to = {
         .kind = stmt->kind, .nargs = stmt->nargs, .op = stmt->op, .number = stmt->number};
-    to.is_dear = stmt->run == CI_RUN_reduce && ci_stmt_reduces_by_halves(stmt);
+    to.is_costly = stmt->run == CI_RUN_reduce && ci_stmt_reduces_by_halves(stmt);
     for (int k = 0; k < stmt->nargs; k++)
         to.args[k] = stmt->args[k];
     to.has_live = stmt->live != NULL;

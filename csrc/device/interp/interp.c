@@ -27,7 +27,7 @@ lower(const CiKernels *kernels, const CiOptions *options)
 {
     CiMachine machine = ci_machine(CI_MACHINE_interp);
     machine.choices = kernels->machine->choices;
-    machine.asked = kernels->machine->asked;
+    machine.requested = kernels->machine->requested;
     return ci_codegen(kernels, &machine, options->verify);
 }
 

@@ -51,7 +51,7 @@ struct CiInterpStmt {
     int slot;       /* for: the variable; bind: the symbol */
     int other_slot; /* for, of a pair that is combined; number of iterations that the body runs at once */
     bool has_runs;  /* for: it does several */
-    bool is_dear;   /* a reduction in which warps combine halves */
+    bool is_costly;   /* a reduction in which warps combine halves */
     bool is_own;    /* multiply: the threads have the left factor */
     CiRunMode run;
     CiFormula extent, live, limit;

@@ -16,9 +16,9 @@ static int32_t
 poll(CiInterpRun *r)
 {
     CiRuntime *runtime = r->runtime;
-    if (!runtime->poll || r->launch->is_on_pool || ++r->trips_since_poll < 64)
+    if (!runtime->poll || r->launch->is_on_pool || ++r->iterations_since_poll < 64)
         return CI_OK;
-    r->trips_since_poll = 0;
+    r->iterations_since_poll = 0;
     int64_t now = ci_os_time_ns();
     if (now - r->last_poll < POLL_NS)
         return CI_OK;
@@ -51,29 +51,29 @@ are_all_true(const CiInterpRun *r, const CiInterpStmt *stmt)
 
 /* Sets the running unit and thread for the checks. */
 static void
-begin_trip(CiInterpChecks *checks, CiRunMode run, const CiInterpMark *around, int64_t trip,
-           int64_t trips)
+begin_iteration(CiInterpChecks *checks, CiRunMode run, const CiInterpMark *around, int64_t iteration,
+                int64_t iterations)
 {
     if (run == CI_RUN_parallel || run == CI_RUN_grid)
-        checks->now.block = around->block < 0 ? trip : around->block * trips + trip;
+        checks->now.block = around->block < 0 ? iteration : around->block * iterations + iteration;
     if (run == CI_RUN_grid)
         checks->now.epoch = 0;
     if (run == CI_RUN_thread)
-        checks->now.thread = trip;
+        checks->now.thread = iteration;
 }
 
 /* around: NULL without checks. */
 static int32_t
-run_trips(CiInterpRun *r, const CiInterpStmt *stmt, const CiInterpMark *around)
+run_all_iterations(CiInterpRun *r, const CiInterpStmt *stmt, const CiInterpMark *around)
 {
-    int64_t trips = ci_formula_evaluate(&stmt->extent, r->env);
+    int64_t iterations = ci_formula_evaluate(&stmt->extent, r->env);
     int64_t most = stmt->has_runs ? MAX_TOGETHER : 1;
-    for (int64_t trip = 0; trip < trips; trip += most) {
-        r->env[stmt->slot] = trip;
+    for (int64_t iteration = 0; iteration < iterations; iteration += most) {
+        r->env[stmt->slot] = iteration;
         if (stmt->has_runs)
-            r->env[stmt->other_slot] = trips - trip < most ? trips - trip : most;
+            r->env[stmt->other_slot] = iterations - iteration < most ? iterations - iteration : most;
         if (around)
-            begin_trip(r->checks, stmt->run, around, trip, trips);
+            begin_iteration(r->checks, stmt->run, around, iteration, iterations);
         int32_t status = run_block(r, &stmt->body);
         if (status == CI_OK)
             status = poll(r);
@@ -89,12 +89,12 @@ run_for(CiInterpRun *r, const CiInterpStmt *stmt)
     CiInterpChecks *checks = r->checks;
     bool is_thread = stmt->run == CI_RUN_thread, is_grid = stmt->run == CI_RUN_grid;
     if (!checks)
-        return run_trips(r, stmt, NULL);
+        return run_all_iterations(r, stmt, NULL);
     const CiInterpMark around = checks->now;
     bool was_shared_out = checks->is_shared_out;
     checks->now.loop += (is_grid || stmt->run == CI_RUN_parallel) && around.block < 0;
     checks->is_shared_out = is_grid || (checks->is_shared_out && !is_thread);
-    int32_t status = run_trips(r, stmt, &around);
+    int32_t status = run_all_iterations(r, stmt, &around);
     checks->now.block = around.block;
     checks->now.thread = around.thread;
     checks->is_shared_out = was_shared_out;
@@ -111,7 +111,7 @@ run_pair(CiInterpRun *r, const CiInterpStmt *stmt, int64_t x, int64_t y)
 
 /* Combines pairs of threads by halves, down to the distance `number`. */
 static int32_t
-run_meet_apart(CiInterpRun *r, const CiInterpStmt *stmt, int64_t threads)
+run_reduce_separately(CiInterpRun *r, const CiInterpStmt *stmt, int64_t threads)
 {
     int32_t status = CI_OK;
     for (int64_t half = threads / 2; half >= stmt->number; half /= 2)
@@ -129,22 +129,22 @@ run_reduction(CiInterpRun *r, const CiInterpStmt *stmt)
             lanes = threads < CI_WARP ? threads : CI_WARP;
     int32_t status = CI_OK;
     if (stmt->number > 1)
-        return run_meet_apart(r, stmt, threads);
+        return run_reduce_separately(r, stmt, threads);
     for (int64_t first = 0; first < threads; first += lanes)
         for (int64_t half = lanes / 2; half > 0; half /= 2)
             for (int64_t x = first; x < first + half && !status; x++)
                 status = run_pair(r, stmt, x, x + half);
-    for (int64_t half = stmt->is_dear ? threads / lanes / 2 : 0; half > 0; half /= 2)
+    for (int64_t half = stmt->is_costly ? threads / lanes / 2 : 0; half > 0; half /= 2)
         for (int64_t warp = 0; warp < half && !status; warp++)
             status = run_pair(r, stmt, lanes * warp, lanes * (warp + half));
-    for (int64_t y = lanes; y < threads && !stmt->is_dear && !status; y += lanes)
+    for (int64_t y = lanes; y < threads && !stmt->is_costly && !status; y += lanes)
         status = run_pair(r, stmt, 0, y);
     return status;
 }
 
 /* Copies the values of a group's first thread to its other threads. */
 static void
-tell_group(CiInterpRun *r, const CiInterpStmt *stmt, int64_t first)
+publish_group(CiInterpRun *r, const CiInterpStmt *stmt, int64_t first)
 {
     for (int k = 0; k < stmt->body.count; k++) {
         const CiInterpStmt *store = &stmt->body.stmts[k];
@@ -159,7 +159,7 @@ tell_group(CiInterpRun *r, const CiInterpStmt *stmt, int64_t first)
 
 /* Combines the threads of each group by halves. */
 static int32_t
-run_near(CiInterpRun *r, const CiInterpStmt *stmt)
+run_registers(CiInterpRun *r, const CiInterpStmt *stmt)
 {
     int64_t threads = ci_formula_evaluate(&stmt->extent, r->env);
     int32_t status = CI_OK;
@@ -167,7 +167,7 @@ run_near(CiInterpRun *r, const CiInterpStmt *stmt)
         for (int64_t half = stmt->number / 2; half > 0; half /= 2)
             for (int64_t x = first; x < first + half && !status; x++)
                 status = run_pair(r, stmt, x, x + half);
-        tell_group(r, stmt, first);
+        publish_group(r, stmt, first);
     }
     return status;
 }
@@ -239,13 +239,13 @@ swap(CiInterpRun *r, const CiInterpStmt *stmt)
 
 /* The unit before has published, which is the last one to do so. */
 static int32_t
-take_turn(CiInterpRun *r, const CiInterpStmt *stmt)
+take_ticket(CiInterpRun *r, const CiInterpStmt *stmt)
 {
-    if (r->turn != ci_formula_evaluate(&stmt->limit, r->env))
+    if (r->ticket != ci_formula_evaluate(&stmt->limit, r->env))
         return CI_ERR_INTERNAL;
-    r->turn += stmt->kind == CI_STMT_publish;
+    r->ticket += stmt->kind == CI_STMT_publish;
     if (r->checks)
-        r->checks->is_in_turn = stmt->kind == CI_STMT_wait;
+        r->checks->is_sequential = stmt->kind == CI_STMT_wait;
     return CI_OK;
 }
 
@@ -273,7 +273,7 @@ run_one(CiInterpRun *r, const CiInterpStmt *stmt)
         return CI_OK;
     case CI_STMT_for:
         return stmt->run == CI_RUN_reduce     ? run_reduction(r, stmt)
-               : stmt->run == CI_RUN_near   ? run_near(r, stmt)
+               : stmt->run == CI_RUN_near   ? run_registers(r, stmt)
                : stmt->run == CI_RUN_prefix ? run_prefix(r, stmt)
                                             : run_for(r, stmt);
     case CI_STMT_loop:
@@ -291,7 +291,7 @@ run_one(CiInterpRun *r, const CiInterpStmt *stmt)
         return CI_OK;
     case CI_STMT_wait:
     case CI_STMT_publish:
-        return take_turn(r, stmt);
+        return take_ticket(r, stmt);
     default: /* a barrier, also after copies */
         if (r->checks)
             r->checks->now.epoch++;

@@ -17,7 +17,7 @@ typedef struct CiInterpChecks {
     CiInterpMark **marks; /* by memory: two for each element, once there are: stored, loaded */
     CiInterpMark now;     /* loops that have begun; block -1: outside of them */
     bool is_shared_out;   /* to threads: all of them run what is outside loops over them */
-    bool is_in_turn;      /* what it touches of partials, units before have handed on */
+    bool is_sequential;      /* what it touches of partials, units before have handed on */
 } CiInterpChecks;
 
 typedef struct CiInterpRun {
@@ -29,8 +29,8 @@ typedef struct CiInterpRun {
     size_t *capacity; /* of memory that allocs have taken; 0: none */
     int64_t *env;     /* sizes, then loop variables and bound symbols */
     char *values;     /* aligned to 64 bytes */
-    int64_t turn; /* units that have published */
-    int trips_since_poll;
+    int64_t ticket; /* units that have published */
+    int iterations_since_poll;
     int64_t last_poll;
     CiInterpChecks *checks; /* NULL: none */
     int32_t failure;        /* that a check has found */

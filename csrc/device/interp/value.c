@@ -294,12 +294,12 @@ fill_rest(int lanes, int size, char *out, int64_t count)
 /* Units run one after another, so the turn has come. Where what is promised is looked at, every
  * other unit goes the way of one that came early. */
 static void
-ask_turn(const CiInterpRun *r, const CiInterpStmt *stmt, void *out)
+read_ticket(const CiInterpRun *r, const CiInterpStmt *stmt, void *out)
 {
     int64_t unit = ci_formula_evaluate(&stmt->expr.formula, r->env);
     bool is_here = !r->checks || unit % 2 == 0;
     if (r->checks)
-        r->checks->is_in_turn = is_here;
+        r->checks->is_sequential = is_here;
     *(uint8_t *)out = is_here;
 }
 
@@ -329,7 +329,7 @@ ci_interp_let(CiInterpRun *r, const CiInterpStmt *stmt)
         bind(r, stmt, count);
         break;
     case CI_OP_turn:
-        ask_turn(r, stmt, out);
+        read_ticket(r, stmt, out);
         break;
     case CI_OP_low:
     case CI_OP_high:

@@ -24,13 +24,13 @@ ci_stencil_address(Translator *t, const CiAccess *at)
     const CiExpr *index = ci_expr_mul(t->sym, at->index, ci_expr_const(t->sym, at->memory->lanes));
     int64_t constant = index->kind == CI_EXPR_linear || index->kind == CI_EXPR_const ? index->value : 0;
     ci_stencil_make_x(t, ci_expr_sub(t->sym, index, ci_expr_const(t->sym, constant)));
-    return (Address){ci_stencil_place(t, at->memory)->slot, constant * width};
+    return (Address){ci_stencil_slot(t, at->memory)->slot, constant * width};
 }
 
 static int
 slot_in_register(Translator *t, const CiAccess *at, int lanes)
 {
-    const Place *place = ci_stencil_place(t, at->memory);
+    const Slot *place = ci_stencil_slot(t, at->memory);
     int64_t index;
     if (!ci_expr_is_const(at->index, &index) || lanes != at->memory->lanes)
         REFUSE(t, "registers are indexed by what is not constant");
@@ -93,7 +93,7 @@ ci_stencil_load(Translator *t, const CiStmt *stmt, int number)
         ci_stencil_symbol(t, stmt->at.index->symbols[k]);
     if (ci_stencil_is_register(stmt->at.memory)) {
         int slot = slot_in_register(t, &stmt->at, stmt->at.memory->lanes == 1 ? 1 : stmt->type.lanes);
-        value->mask = ci_stencil_place(t, stmt->at.memory)->mask;
+        value->mask = ci_stencil_slot(t, stmt->at.memory)->mask;
         if (ci_stencil_is_borrowed(t, stmt, number)) {
             value->slot = slot;
             value->is_borrowed = true;
@@ -132,13 +132,13 @@ ci_stencil_store(Translator *t, const CiStmt *stmt)
     if (ci_stencil_is_register(stmt->at.memory)) {
         int slot = slot_in_register(t, &stmt->at, type.lanes);
         if (is_bool)
-            ci_stencil_mask_to_acc(t, stmt->args[0], ci_stencil_place(t, stmt->at.memory)->mask);
+            ci_stencil_mask_to_acc(t, stmt->args[0], ci_stencil_slot(t, stmt->at.memory)->mask);
         else
             ci_stencil_to_acc(t, stmt->args[0]);
         if (stmt->live)
             ci_stencil_make_n(t, stmt->live);
         ci_stencil_put(t, stmt->live ? "live_to_slot" : "acc_to_slot", slot,
-            is_bool ? ci_stencil_place(t, stmt->at.memory)->mask : ci_stencil_size(type.dtype));
+            is_bool ? ci_stencil_slot(t, stmt->at.memory)->mask : ci_stencil_size(type.dtype));
         return;
     }
     if (is_bool) {

@@ -49,7 +49,7 @@ ci_stencil_label(CiStencilCode *code)
 }
 
 void
-ci_stencil_place_label(CiStencilCode *code, int label)
+ci_stencil_location_label(CiStencilCode *code, int label)
 {
     code->labels[label] = code->size;
 }
@@ -88,7 +88,7 @@ ci_stencil_copy(CiStencilCode *code, const CiStencil *stencil, int64_t first, in
     int start = code->size;
     append(code, ci_stencil_code + stencil->start, stencil->size);
     for (int k = 0; k < stencil->count; k++) {
-        const CiStencilPlace *place = &ci_stencil_places[stencil->first + k];
+        const CiStencilLocation *place = &ci_stencil_locations[stencil->first + k];
         int at = start + place->offset;
         int64_t number = (place->number ? second : first) + place->addend;
         switch ((CiStencilHole)place->kind) {
@@ -117,7 +117,7 @@ void
 ci_stencil_enter_numbers(CiStencilCode *code, int start, const CiStencil *stencil, int64_t first)
 {
     for (int k = 0; k < stencil->count; k++) {
-        const CiStencilPlace *place = &ci_stencil_places[stencil->first + k];
+        const CiStencilLocation *place = &ci_stencil_locations[stencil->first + k];
         if (place->kind <= CI_STENCIL_count && place->number == 0)
             enter_number(code, start + place->offset, first + place->addend, true);
     }

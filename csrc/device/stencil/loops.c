@@ -69,7 +69,7 @@ note_access(Survey *s, const CiAccess *at)
         return;
     }
     s->step = step ? step : s->step;
-    int width = ci_stencil_size(at->memory->dtype), slot = ci_stencil_place(t, at->memory)->slot;
+    int width = ci_stencil_size(at->memory->dtype), slot = ci_stencil_slot(t, at->memory)->slot;
     int64_t constant = rest->kind == CI_EXPR_linear || rest->kind == CI_EXPR_const ? rest->value : 0;
     const CiExpr *base = ci_expr_sub(t->sym, rest, ci_expr_const(t->sym, constant));
     Fixed fixed = {at->memory, at->index, slot, constant * width, step != 0};

@@ -20,12 +20,12 @@ typedef enum CiStencilHole {
     CI_STENCIL_pool    /* to a constant */
 } CiStencilHole;
 
-typedef struct CiStencilPlace {
+typedef struct CiStencilLocation {
     uint16_t offset;
     uint8_t kind;   /* CiStencilHole */
     uint8_t number; /* of hole_0 … */
     int32_t addend;
-} CiStencilPlace;
+} CiStencilLocation;
 
 typedef struct CiStencil {
     char name[28];
@@ -36,7 +36,7 @@ typedef struct CiStencil {
 /* tools/make_stencils.py writes them; stencils are in the order of their names. There are none where
  * cinductor was not built for x86-64. */
 extern const unsigned char ci_stencil_code[], ci_stencil_pool[];
-extern const CiStencilPlace ci_stencil_places[];
+extern const CiStencilLocation ci_stencil_locations[];
 extern const CiStencil ci_stencils[];
 extern const int ci_stencil_count, ci_stencil_pool_bytes;
 
@@ -62,7 +62,7 @@ void ci_stencil_copy(CiStencilCode *code, const CiStencil *stencil, int64_t firs
 /* Enters the first number of a copy at this position again. */
 void ci_stencil_enter_numbers(CiStencilCode *code, int start, const CiStencil *stencil, int64_t first);
 int ci_stencil_label(CiStencilCode *code);
-void ci_stencil_place_label(CiStencilCode *code, int label); /* here */
+void ci_stencil_location_label(CiStencilCode *code, int label); /* here */
 void ci_stencil_enter_jumps(CiStencilCode *code);            /* when all labels are placed */
 /* Memory that may be executed, and not written, with the code in it; NULL: the system gives none. */
 void *ci_stencil_map(const CiStencilCode *code, size_t *bytes);

@@ -17,7 +17,7 @@
 static void
 alloc(Translator *t, const CiMemory *memory)
 {
-    Place *place = CI_NEW(t->ctx, Place);
+    Slot *place = CI_NEW(t->ctx, Slot);
     int64_t size, bytes = memory->lanes * ci_stencil_size(memory->dtype);
     if (memory->space == CI_SPACE_scratch) {
         place->slot = ci_stencil_take_number(t);
@@ -29,7 +29,7 @@ alloc(Translator *t, const CiMemory *memory)
     } else if (!ci_expr_is_const(memory->size, &size) || size > MAX_FRAME) {
         REFUSE(t, "memory %s has no fixed size", memory->name);
     } else if (memory->space == CI_SPACE_register) {
-        *place = (Place){ci_stencil_take_bytes(t, size * VECTOR_BYTES, VECTOR_BYTES), true, ci_stencil_mask_of_lanes(memory->lanes)};
+        *place = (Slot){ci_stencil_take_bytes(t, size * VECTOR_BYTES, VECTOR_BYTES), true, ci_stencil_mask_of_lanes(memory->lanes)};
         ci_stencil_check_type(t, (CiType){memory->dtype, memory->lanes});
     } else if (memory->space == CI_SPACE_stack) {
         int bottom = ci_stencil_take_bytes(t, size * bytes, VECTOR_BYTES);
@@ -84,7 +84,7 @@ pack(Translator *t, const CiStmt *stmt)
 {
     CiType type = t->proc->types[stmt->args[0]];
     const CiExpr *lanes = ci_expr_const(t->sym, type.lanes), *one = ci_expr_const(t->sym, 1), *all = ci_expr_const(t->sym, INT64_MAX);
-    const Place *cell = ci_stencil_place(t, stmt->cell);
+    const Slot *cell = ci_stencil_slot(t, stmt->cell);
     int size = ci_stencil_size(type.dtype), given = ci_stencil_take_bytes(t, 3 * VECTOR_BYTES, VECTOR_BYTES);
     if (ci_stencil_is_register(stmt->at.memory))
         REFUSE(t, "values are packed in registers");
@@ -169,7 +169,7 @@ statement(Translator *t, const CiStmt *stmt, int number)
         break;
     case CI_STMT_poll:
         ci_stencil_make_x(t, stmt->expr);
-        ci_stencil_put_jump(t, "poll", TURNS, CI_POLL_ITERATIONS, t->interrupted);
+        ci_stencil_put_jump(t, "poll", ITERATIONS, CI_POLL_ITERATIONS, t->interrupted);
         ci_stencil_forget(t);
         break;
     case CI_STMT_prefetch:
@@ -270,13 +270,13 @@ find_ends(Translator *t)
 /* ---- parameters ---- */
 
 static void
-take_argument(Translator *t, const CiMemory *memory, Place *place)
+take_argument(Translator *t, const CiMemory *memory, Slot *place)
 {
     char name[32];
     int width = memory->dtype == CI_DTYPE_f32 ? 8 : ci_stencil_size(memory->dtype);
     if (!ci_stencil_has_type(memory->dtype))
         REFUSE(t, "values of %s", ci_dtype_name(memory->dtype));
-    *place = (Place){ci_stencil_take_value(t), true, 1};
+    *place = (Slot){ci_stencil_take_value(t), true, 1};
     ci_stencil_x_is(t, 0);
     snprintf(name, sizeof name, "load_%d_%d", width, width);
     ci_stencil_put(t, name, SCALARS, 16 * ci_emit_scalar_slot(t->kernels->loops, memory->buffer));
@@ -292,14 +292,14 @@ take_parameters(Translator *t)
 {
     ci_stencil_x_is(t, 0);
     ci_stencil_x_to_slot(t, ZERO);
-    ci_stencil_x_to_slot(t, TURNS);
+    ci_stencil_x_to_slot(t, ITERATIONS);
     for (int k = 0; k < t->proc->nsizes; k++) {
         ci_stencil_put(t, "x_is_element", SIZES, 8 * k);
         ci_stencil_x_to_slot(t, ci_stencil_new_symbol(t, t->proc->sizes[k]));
     }
     for (int k = 0; k < t->proc->nparams; k++) {
         const CiMemory *memory = t->proc->params[k];
-        Place *place = CI_NEW(t->ctx, Place);
+        Slot *place = CI_NEW(t->ctx, Slot);
         if (memory->space == CI_SPACE_argument) {
             take_argument(t, memory, place);
         } else if (memory->space == CI_SPACE_global) {

@@ -12,7 +12,7 @@
 #define MAX_DEPTH 64
 #define MAX_FIXED 32 /* accesses of one loop with addresses of their own */
 /* Numbers that stencil_entry leaves at the beginning of the frame. */
-enum { BUFFERS = 0, SIZES = 8, SCALARS = 16, BEGIN = 24, END = 32, RUN = 40, ZERO = 48, TURNS = 56, HEAD = 64 };
+enum { BUFFERS = 0, SIZES = 8, SCALARS = 16, BEGIN = 24, END = 32, RUN = 40, ZERO = 48, ITERATIONS = 56, HEAD = 64 };
 
 typedef struct Value {
     int root; /* the value that it is: of a splat its operand */
@@ -24,11 +24,11 @@ typedef struct Value {
     bool is_borrowed; /* the place is that of a memory or a constant */
 } Value;
 
-typedef struct Place {
+typedef struct Slot {
     int slot; /* of the address, or of the first value */
     bool has_values; /* one place in the frame for each element */
     int mask;
-} Place;
+} Slot;
 
 /* An access in the innermost loop. */
 typedef struct Fixed {
@@ -69,7 +69,7 @@ typedef struct Address {
     int64_t offset;
 } Address;
 
-/* places.c */
+/* locations.c */
 void ci_stencil_put_jump(Translator *t, const char *name, int64_t first, int64_t second, int label);
 void ci_stencil_put(Translator *t, const char *name, int64_t first, int64_t second);
 int ci_stencil_take_bytes(Translator *t, int64_t bytes, int align);
@@ -80,7 +80,7 @@ void ci_stencil_forget(Translator *t);
 void ci_stencil_here(Translator *t, int label);
 int ci_stencil_symbol(Translator *t, const CiExpr *symbol);
 int ci_stencil_new_symbol(Translator *t, const CiExpr *symbol);
-Place *ci_stencil_place(Translator *t, const CiMemory *memory);
+Slot *ci_stencil_slot(Translator *t, const CiMemory *memory);
 void ci_stencil_x_to_slot(Translator *t, int slot);
 int ci_stencil_operand(Translator *t, const CiExpr *e);
 void ci_stencil_x_is(Translator *t, int64_t value);

@@ -17,7 +17,7 @@
 
 #include <math.h>
 
-#define NEAR 512 /* elements between two keys up to which they are read as they lie */
+#define MAX_KEY_STRIDE 512 /* elements between two keys up to which they are read as they lie */
 
 typedef struct Maker {
     CiBuild b;
@@ -147,7 +147,7 @@ is_read_as_it_lies(Maker *m, const CiHole *hole, const CiExpr *key, const CiExpr
         return false;
     return !ci_hole_has_stride_one(&m->b, hole, other) ||
            (ci_expr_split_linear(m->b.sym, hole->load->at.index, key, &coef, &rest) && ci_expr_is_const(coef, &stride) &&
-            stride >= -NEAR && stride <= NEAR);
+            stride >= -MAX_KEY_STRIDE && stride <= MAX_KEY_STRIDE);
 }
 
 static void
@@ -252,7 +252,7 @@ enter_tile(Maker *m, CiRegisterTile *tile, const CiExpr *extent, int most)
 }
 
 static const CiExpr *
-place_of(Maker *m, const CiRegisterTile *tile, const CiExpr *i, int row, int vector)
+position_of(Maker *m, const CiRegisterTile *tile, const CiExpr *i, int row, int vector)
 {
     return plus(m, times(m, i, (int64_t)tile->rows * width(m)), number(m, row * width(m) + vector * m->lanes));
 }
@@ -265,7 +265,7 @@ multiply_keys(Maker *m)
     const CiExpr *i = enter_tile(m, &tile, m->keys_here, m->tile);
     ci_register_tile_add_up(&m->b, &tile, m->loops.head);
     for (int k = 0; k < tile.rows * m->vectors; k++)
-        ci_build_store(&m->b, m->scores, place_of(m, &tile, i, k / m->vectors, k % m->vectors),
+        ci_build_store(&m->b, m->scores, position_of(m, &tile, i, k / m->vectors, k % m->vectors),
                        ci_register_tile_sum(&m->b, &tile, k / m->vectors, k % m->vectors));
     ci_build_leave(&m->b, outside);
 }
@@ -281,16 +281,17 @@ multiply_values(Maker *m)
     for (int v = 0; v < m->vectors; v++) {
         int scale = ci_build_load(b, m->scales, number(m, v * m->lanes), m->lanes);
         for (int r = 0; r < tile.rows; r++) {
-            const CiExpr *place = place_of(m, &tile, i, r, v);
-            const int args[] = {ci_build_load(b, m->results, place, m->lanes), scale, ci_register_tile_sum(b, &tile, r, v)};
-            ci_build_store(b, m->results, place, ci_build_let(b, ci_type_of(m->dtype, m->lanes), CI_OP_fma, 3, args));
+            const CiExpr *position = position_of(m, &tile, i, r, v);
+            const int args[] = {ci_build_load(b, m->results, position, m->lanes), scale, ci_register_tile_sum(b, &tile, r, v)};
+            ci_build_store(b, m->results, position, ci_build_let(b, ci_type_of(m->dtype, m->lanes), CI_OP_fma, 3,
+                                                                 args));
         }
     }
     ci_build_leave(b, outside);
 }
 
 static const CiExpr *
-score_place(Maker *m, const CiExpr *key, const CiExpr *row)
+score_position(Maker *m, const CiExpr *key, const CiExpr *row)
 {
     return plus(m, times(m, key, width(m)), row);
 }
@@ -300,11 +301,11 @@ static void
 find_top(Maker *m, const CiExpr *row, CiMemory *top)
 {
     CiStmts *outside = m->b.to;
-    const CiExpr *key = enter(m, "k", m->keys_here, CI_RUN_serial), *place = score_place(m, key, row), *zero = number(m, 0);
-    CiAccess product = {.memory = m->scores, .index = place};
+    const CiExpr *key = enter(m, "k", m->keys_here, CI_RUN_serial), *position = score_position(m, key, row), *zero = number(m, 0);
+    CiAccess product = {.memory = m->scores, .index = position};
     int score = ci_attention_score(&m->b, &m->loops, &m->loops.score, plus(m, m->first_row, row), plus(m, m->first_key, key),
                                    product, (CiSymbols){.count = 0});
-    ci_build_store(&m->b, m->scores, place, score);
+    ci_build_store(&m->b, m->scores, position, score);
     ci_build_store(&m->b, top, zero, apply(m, CI_OP_maximum, load(m, top, zero), score));
     ci_build_leave(&m->b, outside);
 }
@@ -313,11 +314,11 @@ static void
 add_weights(Maker *m, const CiExpr *row, int top, CiMemory *total)
 {
     CiStmts *outside = m->b.to;
-    const CiExpr *key = enter(m, "k", m->keys_here, CI_RUN_serial), *place = score_place(m, key, row), *zero = number(m, 0);
-    int weight = power_of(m, load(m, m->scores, place), top);
+    const CiExpr *key = enter(m, "k", m->keys_here, CI_RUN_serial), *position = score_position(m, key, row), *zero = number(m, 0);
+    int weight = power_of(m, load(m, m->scores, position), top);
     if (m->share >= 0)
         weight = apply(m, CI_OP_multiply, weight, m->share);
-    ci_build_store(&m->b, m->scores, place, weight);
+    ci_build_store(&m->b, m->scores, position, weight);
     ci_build_store(&m->b, total, zero, apply(m, CI_OP_add, load(m, total, zero), weight));
     ci_build_leave(&m->b, outside);
 }
@@ -335,7 +336,7 @@ repeat_last(Maker *m)
     CiStmts *inside = m->b.to;
     ci_build_store(&m->b, m->scales, plus(m, m->nrows, r), load(m, m->scales, last));
     const CiExpr *key = enter(m, "k", m->keys_here, CI_RUN_serial);
-    ci_build_store(&m->b, m->scores, score_place(m, key, plus(m, m->nrows, r)), load(m, m->scores, score_place(m, key, last)));
+    ci_build_store(&m->b, m->scores, score_position(m, key, plus(m, m->nrows, r)), load(m, m->scores, score_position(m, key, last)));
     ci_build_leave(&m->b, inside);
     ci_build_leave(&m->b, outside);
 }
@@ -359,7 +360,7 @@ make_weights(Maker *m)
 }
 
 static void
-walk_keys(Maker *m)
+traverse_keys(Maker *m)
 {
     CiBuild *b = &m->b;
     CiStmts *outside = b->to;
@@ -388,8 +389,9 @@ divide(Maker *m)
     if (!m->loops.has_quotients)
         return;
     const CiExpr *column = enter(m, "c", m->loops.column_extent, CI_RUN_serial), *row = enter(m, "r", m->nrows, CI_RUN_vector);
-    ci_build_store(b, m->results, score_place(m, column, row),
-                   apply(m, CI_OP_divide, load(m, m->results, score_place(m, column, row)), load(m, m->totals, row)));
+    ci_build_store(b, m->results, score_position(m, column, row),
+                   apply(m, CI_OP_divide, load(m, m->results, score_position(m, column, row)),
+                         load(m, m->totals, row)));
     ci_build_leave(b, outside);
     row = enter(m, "r", m->nrows, CI_RUN_vector);
     ci_build_store(b, m->totals, row, apply(m, CI_OP_divide, load(m, m->totals, row), m->share));
@@ -403,8 +405,8 @@ finish(Maker *m)
     CiStmts *outside = b->to;
     divide(m);
     const CiExpr *row = enter(m, "r", m->nrows, CI_RUN_serial), *column = enter(m, "c", m->loops.column_extent, CI_RUN_vector);
-    CiAccess result = {.memory = m->results, .index = score_place(m, column, row)}, total = {.memory = m->totals, .index = row};
-    ci_attention_put_behind(b, &m->loops, plus(m, m->first_row, row), column, result, total, (CiSymbols){.count = 0});
+    CiAccess result = {.memory = m->results, .index = score_position(m, column, row)}, total = {.memory = m->totals, .index = row};
+    ci_attention_put_after(b, &m->loops, plus(m, m->first_row, row), column, result, total, (CiSymbols){.count = 0});
     ci_build_leave(b, outside);
 }
 
@@ -412,12 +414,12 @@ void
 ci_attention_in_registers(CiBuild *b)
 {
     Maker m = {.b = *b};
-    m.loops = ci_attention_take_apart(b);
+    m.loops = ci_attention_split(b);
     m.used = number(&m, 0);
     choose_sizes(&m);
     cut_rows(&m);
     open_memory(&m);
     open_rows(&m);
-    walk_keys(&m);
+    traverse_keys(&m);
     finish(&m);
 }

@@ -71,13 +71,13 @@ take_part(void *arg, CiStmt *stmt)
     Walk *w = arg;
     if (stmt->kind != CI_STMT_fold)
         return;
-    ci_split_fold_part(&w->s, stmt, w->first, w->count);
+    ci_split_fold_chunk(&w->s, stmt, w->first, w->count);
     w->s.npartials += stmt->ninto;
 }
 
 /* Copies the statements of a row; `rewrite` emits the replacement of each statement. */
 static CiStmts
-rows_anew(Walk *w, void (*rewrite)(void *arg, CiStmt *stmt))
+rows_again(Walk *w, void (*rewrite)(void *arg, CiStmt *stmt))
 {
     CiBuild *b = &w->s.b;
     CiAt same = {.lanes = 1};
@@ -112,10 +112,10 @@ finish_rows(Walk *w, const CiProc *proc)
     const CiExpr *first = ci_expr_mul(sym, tiles->vars[0], tile),
                  *rest = ci_expr_sub(sym, height, first),
                  *count = ci_build_named(b, ci_expr_min(sym, tile, rest));
-    CiStmts body = rows_anew(w, sum_up);
+    CiStmts body = rows_again(w, sum_up);
     CiStmt *lanes = ci_build_for(b, "r", count, CI_RUN_vector);
     ci_build_enter(b, &lanes->body);
-    ci_build_trip(b, &body, row, plus(w, first, lanes->vars[0]));
+    ci_build_iteration(b, &body, row, plus(w, first, lanes->vars[0]));
 }
 
 /* Prefetches the elements that a load takes from the row: the hardware does not predict this
@@ -240,7 +240,7 @@ each_column_loop(Walk *w, const CiExpr *first, int count)
 
 /* `groups` times a few rows, from row `from` on. */
 static void
-walk_rows(Walk *w, const CiStmts *body, int64_t from, int64_t groups, int count)
+traverse_rows(Walk *w, const CiStmts *body, int64_t from, int64_t groups, int count)
 {
     CiBuild *b = &w->s.b;
     const CiExpr *row = first_of_rows(w)->vars[0];
@@ -253,31 +253,31 @@ walk_rows(Walk *w, const CiStmts *body, int64_t from, int64_t groups, int count)
     CiStmt *rows = ci_build_for(b, "r", number(w, count), CI_RUN_serial);
     CiStmts *inside = ci_build_enter(b, &rows->body);
     fetch_row(w, plus(w, plus(w, first, rows->vars[0]), number(w, count)));
-    ci_build_trip(b, body, row, plus(w, first, rows->vars[0]));
+    ci_build_iteration(b, body, row, plus(w, first, rows->vars[0]));
     ci_build_leave(b, inside);
     each_column_loop(w, first, count);
     ci_build_leave(b, outside);
 }
 
 void
-ci_margins_in_one_walk(CiBuild *b)
+ci_margins_in_one_pass(CiBuild *b)
 {
     CiProc *proc = b->proc;
-    Walk w = {.s = {.b = *b, .parts = proc->head.parts}, .loops = proc->body};
+    Walk w = {.s = {.b = *b, .chunks = proc->head.chunks}, .loops = proc->body};
     CiStmt *rows = first_of_rows(&w);
     w.s.loops[w.s.nloops++] = rows;
-    w.s.part = ci_expr_index(b->sym, ci_build_name(&w.s.b, "c"), w.s.parts);
+    w.s.chunk = ci_expr_index(b->sym, ci_build_name(&w.s.b, "c"), w.s.chunks);
     finish_rows(&w, proc);
     proc->body = (CiStmts){0};
     w.s.b.proc = proc;
     w.s.b.to = &proc->body;
-    CiStmt *units = ci_build_loop(&w.s.b, w.s.part, w.s.parts, CI_RUN_parallel);
+    CiStmt *units = ci_build_loop(&w.s.b, w.s.chunk, w.s.chunks, CI_RUN_parallel);
     ci_build_enter(&w.s.b, &units->body);
-    w.count = ci_split_part_of(&w.s, fold_in(&w, rows), &w.first);
-    CiStmts body = rows_anew(&w, take_part);
+    w.count = ci_split_chunk_of(&w.s, fold_in(&w, rows), &w.first);
+    CiStmts body = rows_again(&w, take_part);
     int64_t height = rows->extents[0]->low, rows_at_once = CI_CHOOSE(b, margin_jam),
             groups = height / rows_at_once;
     each_column_loop(&w, NULL, 0);
-    walk_rows(&w, &body, 0, groups, (int)rows_at_once);
-    walk_rows(&w, &body, groups * rows_at_once, height % rows_at_once, 1);
+    traverse_rows(&w, &body, 0, groups, (int)rows_at_once);
+    traverse_rows(&w, &body, groups * rows_at_once, height % rows_at_once, 1);
 }

@@ -229,18 +229,18 @@ finish_tile(Maker *m, CiMemory *sums, const CiExpr *tile, const CiExpr *p)
     ci_build_enter(b, &down->body);
     CiStmt *along = ci_build_for(b, "c", columns, CI_RUN_vector);
     ci_build_enter(b, &along->body);
-    const CiExpr *place = plus(m, times(m, down->vars[0], width(m)), along->vars[0]);
+    const CiExpr *position = plus(m, times(m, down->vars[0], width(m)), along->vars[0]);
     CiSymbols symbols = {.count = 0};
     ci_symbols_add(&symbols, m->loops.row_var, plus(m, first_row, down->vars[0]));
     ci_symbols_add(&symbols, m->loops.column_var, plus(m, first_column, along->vars[0]));
-    ci_product_put_behind(b, &m->loops, sums, place, &symbols);
+    ci_product_put_after(b, &m->loops, sums, position, &symbols);
     ci_build_leave(b, outside);
 }
 
 void
 ci_product_in_registers(CiBuild *b)
 {
-    Maker m = {.b = *b, .loops = ci_product_take_apart(b)};
+    Maker m = {.b = *b, .loops = ci_product_split(b)};
     CiSym *sym = b->sym;
     choose_sizes(&m);
     ci_build_enter(&m.b, m.loops.inside);

@@ -83,7 +83,7 @@ static void
 fill_turned(Maker *m, const CiPanel *p, const CiExpr *base, const CiExpr *const *sides, const CiExpr *step)
 {
     CiBuild *b = &m->b;
-    int values[CI_TURN_LANES];
+    int values[CI_TRANSPOSE_LANES];
     const CiExpr *from[] = {p->side_var, p->step_var};
     for (int v = 0; v < p->vectors; v++) {
         for (int k = 0; k < p->lanes; k++) {
@@ -91,7 +91,7 @@ fill_turned(Maker *m, const CiPanel *p, const CiExpr *base, const CiExpr *const 
                          *index = ci_expr_substitute(b->sym, p->hole->load->at.index, 2, from, to);
             values[k] = ci_build_load(b, p->hole->load->at.memory, index, p->lanes);
         }
-        ci_build_turn(b, ci_type_of(p->memory->dtype, p->lanes), values);
+        ci_build_transpose(b, ci_type_of(p->memory->dtype, p->lanes), values);
         for (int k = 0; k < p->lanes; k++)
             ci_build_store(b, p->memory,
                            plus(m, plus(m, base, times(m, step, width(p))),
@@ -105,7 +105,7 @@ fill_across(Maker *m, const CiPanel *p, const CiExpr *base, const CiExpr *first,
 {
     CiBuild *b = &m->b;
     CiStmts *outside = b->to;
-    const CiExpr *sides[2 * CI_TURN_LANES], *lanes = number(m, p->lanes),
+    const CiExpr *sides[2 * CI_TRANSPOSE_LANES], *lanes = number(m, p->lanes),
                  *most = ci_expr_sub(b->sym, here, number(m, 1)),
                  *squares = ci_expr_floordiv(b->sym, p->length, lanes),
                  *done = times(m, squares, p->lanes);

@@ -14,14 +14,14 @@ static __device__ S value(T x) { return (S)(V)x; }
 #endif
 
 extern "C" __global__ void __launch_bounds__(CI_SORT_THREADS)
-kquantile(const K *keys, S *y, const Rows r, const L n, const double asked, const bool is_median)
+kquantile(const K *keys, S *y, const Rows r, const L n, const double requested, const bool is_median)
 {
     ci_await_kernels();
     const L row = (L)blockIdx.x*CI_SORT_THREADS + threadIdx.x;
     if (row >= r.rows)
         return;
     const K *own = keys + row*n;
-    const S at = is_median ? (S)(n - 1)/2 : (S)(n - 1)*(S)asked;
+    const S at = is_median ? (S)(n - 1)/2 : (S)(n - 1)*(S)requested;
     const L low = is_median ? (n - 1)/2 : (L)at, high = is_median ? n/2 : low + 1 < n ? low + 1 : low;
     const S a = value(back(own[low])), b = value(back(own[high])), last = value(back(own[n - 1]));
     const S t = at - (S)low, wide = b - a;

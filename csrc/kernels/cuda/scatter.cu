@@ -18,7 +18,7 @@ kcopy(const T *x, T *y, const L n)
 }
 
 extern "C" __global__ void __launch_bounds__(256)
-kruns(const unsigned *keys, const unsigned *places, const T *v, T *y, const L n)
+kruns(const unsigned *keys, const unsigned *positions, const T *v, T *y, const L n)
 {
     ci_await_kernels();
     const int lane = (int)threadIdx.x % 32;
@@ -34,7 +34,7 @@ kruns(const unsigned *keys, const unsigned *places, const T *v, T *y, const L n)
         for (L j = first + head + lane; goes_on; j += 32) {
             const bool is_there = j < n && keys[j] == at;
             if (is_there) {
-                sum = combine(sum, get(v[places[j]]));
+                sum = combine(sum, get(v[positions[j]]));
                 last = j;
             }
             goes_on = __ballot_sync(0xffffffffu, is_there) == 0xffffffffu;
@@ -46,7 +46,7 @@ kruns(const unsigned *keys, const unsigned *places, const T *v, T *y, const L n)
             last = later > last ? later : last;
         }
         if (lane == 0)
-            y[at] = IS_PLACE ? v[places[last]] : put(combine(get(y[at]), sum));
+            y[at] = IS_PLACE ? v[positions[last]] : put(combine(get(y[at]), sum));
         heads &= heads - 1;
     }
 }

@@ -17,7 +17,7 @@ kzero(unsigned *counts, const L n)
 
 /* Counts the digits of `each` elements a block, and stores the elements' keys where `keys` is not NULL. */
 extern "C" __global__ void __launch_bounds__(CI_SORT_THREADS)
-kload(const T *x, K *keys, unsigned *places, unsigned *counts, M *status, const Rows r, const L tiles, const int passes, const int each, const L first)
+kload(const T *x, K *keys, unsigned *positions, unsigned *counts, M *status, const Rows r, const L tiles, const int passes, const int each, const L first)
 {
     ci_await_kernels();
     __shared__ unsigned seen[sizeof(K)][CI_SORT_THREADS];
@@ -48,7 +48,7 @@ kload(const T *x, K *keys, unsigned *places, unsigned *counts, M *status, const 
             if (keys)
                 keys[row*r.length + i] = own[e];
             if (keys && PLACES)
-                places[row*r.length + i] = (unsigned)i;
+                positions[row*r.length + i] = (unsigned)i;
             #pragma unroll
             for (int p = 0; p < (int)sizeof(K); p++)
                 if (p < passes)
@@ -84,7 +84,7 @@ static __device__ unsigned add_before(unsigned value)
 /* Digits of earlier tiles: a tile tells its own count, then the sum up to it, under a number that grows from pass to pass.
  * It waits only for tiles whose blocks have begun, and these tell their own counts before they wait. It reads four of them at
  * a time, so that the tiles of a short row wait less often. */
-static __device__ void tell(M *status, const unsigned tile, const M count, const int pass)
+static __device__ void publish(M *status, const unsigned tile, const M count, const int pass)
 {
     *(volatile M *)(status + tile*(M)CI_SORT_THREADS) = (M)(2*pass + 1 + (tile == 0)) << 56 | count;
 }
@@ -94,15 +94,15 @@ static __device__ M look_back(M *status, const unsigned tile, const M count, con
     const M is_own = 2*pass + 1, is_sum = is_own + 1, low = ((M)1 << 56) - 1;
     M before = 0;
     for (M k = tile; k > 0;) {
-        M told[4], left = k;
+        M found_counts[4], left = k;
         #pragma unroll
         for (int j = 0; j < 4; j++)
-            told[j] = k > j ? *(volatile M *)(status + (k - 1 - j)*CI_SORT_THREADS) : 0;
+            found_counts[j] = k > j ? *(volatile M *)(status + (k - 1 - j)*CI_SORT_THREADS) : 0;
         #pragma unroll
         for (int j = 0; j < 4; j++) {
-            const bool is_next = left && left == k - j && told[j] >> 56 >= is_own;
-            before += is_next ? told[j] & low : 0;
-            left = !is_next ? left : told[j] >> 56 == is_sum ? 0 : left - 1;
+            const bool is_next = left && left == k - j && found_counts[j] >> 56 >= is_own;
+            before += is_next ? found_counts[j] & low : 0;
+            left = !is_next ? left : found_counts[j] >> 56 == is_sum ? 0 : left - 1;
         }
         k = left;
     }
@@ -148,7 +148,7 @@ static __device__ __forceinline__ void rank_keys(unsigned short *rank, const K *
 /* One pass. x: the first one reads the elements themselves, which are neighbours; or NULL. Three blocks run on a
  * multiprocessor; with positions more registers are needed. */
 extern "C" __global__ void __launch_bounds__(CI_SORT_THREADS, PLACES ? 2 : 3)
-ksweep(const T *x, const K *keys, const unsigned *places, K *to_keys, unsigned *to_places, unsigned *counts, M *status, void *y, const Rows from, const Rows r, const L n, const L tiles, const int pass, const L first)
+ksweep(const T *x, const K *keys, const unsigned *positions, K *to_keys, unsigned *to_positions, unsigned *counts, M *status, void *y, const Rows from, const Rows r, const L n, const L tiles, const int pass, const L first)
 {
     ci_await_kernels();
     __shared__ __align__(16) K tile_keys[TILE];
@@ -177,7 +177,7 @@ ksweep(const T *x, const K *keys, const unsigned *places, K *to_keys, unsigned *
         all[CI_SORT_THREADS*k + t] = count;
         count += more;
     }
-    tell(status + row*tiles*CI_SORT_THREADS + t, tile_here, count, pass);
+    publish(status + row*tiles*CI_SORT_THREADS + t, tile_here, count, pass);
     const unsigned here = add_before(count);
     for (int k = 0; k < 8; k++)
         all[CI_SORT_THREADS*k + t] += here;
@@ -215,18 +215,18 @@ ksweep(const T *x, const K *keys, const unsigned *places, K *to_keys, unsigned *
     for (int k = 0; k < EACH; k++)
         to[k] = CI_SORT_THREADS*k + t + away[(unsigned)(tile_keys[CI_SORT_THREADS*k + t] >> shift) & 255];
     __syncthreads();
-    unsigned *const tile_places = (unsigned *)tile_keys;
+    unsigned *const tile_positions = (unsigned *)tile_keys;
     #pragma unroll
     for (int k = 0; k < EACH; k++)
         if (mine + 32*k < size)
-            tile_places[rank[k]] = x ? (unsigned)(tile + mine + 32*k) : places[row*n + tile + mine + 32*k];
+            tile_positions[rank[k]] = x ? (unsigned)(tile + mine + 32*k) : positions[row*n + tile + mine + 32*k];
     __syncthreads();
     L *const row_there = (L *)y + (y ? start(r, row) : 0);
     #pragma unroll
     for (int k = 0; k < EACH; k++)
         if (CI_SORT_THREADS*k + t < size && y)
-            row_there[to[k]*r.step] = tile_places[CI_SORT_THREADS*k + t];
+            row_there[to[k]*r.step] = tile_positions[CI_SORT_THREADS*k + t];
         else if (CI_SORT_THREADS*k + t < size)
-            to_places[row*n + to[k]] = tile_places[CI_SORT_THREADS*k + t];
+            to_positions[row*n + to[k]] = tile_positions[CI_SORT_THREADS*k + t];
 #endif
 }

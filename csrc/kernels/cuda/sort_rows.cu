@@ -10,12 +10,12 @@
 typedef unsigned long long V;
 static __device__ V item(K k, int i) { return (V)k << 32 | (unsigned)i; }
 static __device__ K key_of(V v) { return (K)(v >> 32); }
-static __device__ unsigned place_of(V v) { return (unsigned)v; }
+static __device__ unsigned position_of(V v) { return (unsigned)v; }
 #else
 typedef K V;
 static __device__ V item(K k, int) { return k; }
 static __device__ K key_of(V v) { return v; }
-static __device__ unsigned place_of(V) { return 0; }
+static __device__ unsigned position_of(V) { return 0; }
 #endif
 static __device__ bool before(V a, V b) { return a < b; }
 static __device__ V across(V v, int h) { return __shfl_xor_sync(0xffffffffu, v, h); }
@@ -28,7 +28,7 @@ struct V {
 };
 static __device__ V item(K k, int i) { return V{k, (unsigned)i}; }
 static __device__ K key_of(V v) { return v.k; }
-static __device__ unsigned place_of(V v) { return v.p; }
+static __device__ unsigned position_of(V v) { return v.p; }
 static __device__ bool before(V a, V b) { return a.k < b.k || (a.k == b.k && a.p < b.p); }
 static __device__ V
 across(V v, int h)
@@ -82,7 +82,7 @@ static __device__ void cross(V *v, unsigned char *s, int size, int threads, int 
 }
 
 extern "C" __global__ void __launch_bounds__(512)
-krows(const T *x, K *keys, unsigned *places, void *y, const Rows r, const Rows to, const int size)
+krows(const T *x, K *keys, unsigned *positions, void *y, const Rows r, const Rows to, const int size)
 {
     ci_await_kernels();
     extern __shared__ __align__(16) unsigned char rows[];
@@ -114,13 +114,13 @@ krows(const T *x, K *keys, unsigned *places, void *y, const Rows r, const Rows t
     for (int i = t; i < n; i += threads) {
         const V own = take(rows, size, i ^ (i/32 & 31));
         if (y && PLACES)
-            ((L *)y)[end + i*to.step] = place_of(own);
+            ((L *)y)[end + i*to.step] = position_of(own);
         else if (y)
             ((T *)y)[end + i*to.step] = back(key_of(own));
         else {
             keys[row*n + i] = key_of(own);
             if (PLACES)
-                places[row*n + i] = place_of(own);
+                positions[row*n + i] = position_of(own);
         }
     }
 }

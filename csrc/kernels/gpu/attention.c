@@ -171,15 +171,15 @@ store_own(Maker *m, CiMemory *memory, const CiExpr *thread, const CiExpr *k, int
 }
 
 /* Where elements of a thread are: of each 8 columns two, in two rows. */
-typedef struct Place {
+typedef struct Position {
     const CiExpr *thread, *row, *column; /* the first ones */
     const CiExpr *eight, *next;          /* loops: the columns of eight * 8 + column + next */
-} Place;
+} Position;
 
-static Place
+static Position
 enter_elements(Maker *m, const CiExpr *thread, int columns)
 {
-    Place p = {.thread = thread};
+    Position p = {.thread = thread};
     const CiExpr *warp = ci_tile_part(&m->b, thread, WARP, false, THREADS / WARP),
                  *lane = ci_tile_part(&m->b, thread, WARP, true, WARP),
                  *row = ci_tile_part(&m->b, lane, GROUP, false, WARP / GROUP);
@@ -191,19 +191,19 @@ enter_elements(Maker *m, const CiExpr *thread, int columns)
 }
 
 static const CiExpr *
-which(Maker *m, const Place *p, int half)
+which(Maker *m, const Position *p, int half)
 {
     return plus(m, plus(m, times(m, p->eight, 4), number(m, 2 * half)), p->next);
 }
 
 static const CiExpr *
-row_of(Maker *m, const Place *p, int half)
+row_of(Maker *m, const Position *p, int half)
 {
     return plus(m, plus(m, m->first_row, p->row), number(m, 8 * half));
 }
 
 static const CiExpr *
-column_of(Maker *m, const Place *p)
+column_of(Maker *m, const Position *p)
 {
     return plus(m, plus(m, times(m, p->eight, 8), p->column), p->next);
 }
@@ -285,7 +285,7 @@ inside(Maker *m, const CiExpr *at, const CiExpr *extent, int side)
 
 /* The index of an element that differs from place to place. */
 static int
-score_at(Maker *m, CiHole *hole, const Place *p, int half, const CiExpr *first_key)
+score_at(Maker *m, CiHole *hole, const Position *p, int half, const CiExpr *first_key)
 {
     CiBuild *b = &m->b;
     const CiExpr *key = plus(m, first_key, column_of(m, p));
@@ -304,7 +304,7 @@ static void
 make_scores(Maker *m, CiHole *hole, const CiExpr *thread, const CiExpr *first_key)
 {
     CiStmts *outside = m->b.to;
-    Place p = enter_elements(m, thread, m->nkeys);
+    Position p = enter_elements(m, thread, m->nkeys);
     for (int half = 0; half < 2; half++)
         store_own(m, m->scores, thread, which(m, &p, half), score_at(m, hole, &p, half, first_key));
     ci_build_leave(&m->b, outside);
@@ -330,7 +330,7 @@ find_tops(Maker *m, const CiExpr *block)
     }
     for (int half = 0; half < 2; half++)
         store_own(m, m->new[half], thread, zero, load_own(m, m->old[half], thread, zero));
-    Place p = enter_elements(m, thread, m->nkeys);
+    Position p = enter_elements(m, thread, m->nkeys);
     for (int half = 0; half < 2; half++)
         store_own(m, m->new[half], thread, zero,
                   apply(m, CI_OP_maximum, load_own(m, m->new[half], thread, zero), load_own(m, m->scores, thread, which(m, &p, half))));
@@ -385,7 +385,7 @@ make_weights(Maker *m)
         store_own(m, m->totals[half], thread, zero,
                   apply(m, CI_OP_multiply, load_own(m, m->totals[half], thread, zero), scales[half]));
     }
-    Place p = enter_elements(m, thread, m->columns);
+    Position p = enter_elements(m, thread, m->columns);
     for (int half = 0; half < 2; half++)
         store_own(m, m->sums, thread, which(m, &p, half),
                   apply(m, CI_OP_multiply, load_own(m, m->sums, thread, which(m, &p, half)), scales[half]));
@@ -429,7 +429,7 @@ count_blocks(Maker *m)
 }
 
 static void
-walk_keys(Maker *m)
+traverse_keys(Maker *m)
 {
     CiBuild *b = &m->b;
     CiStmts *outside = b->to;
@@ -455,7 +455,7 @@ finish(Maker *m)
 {
     CiBuild *b = &m->b;
     const CiExpr *thread = ci_domain_enter_threads(&m->b, THREADS);
-    Place p = enter_elements(m, thread, m->columns);
+    Position p = enter_elements(m, thread, m->columns);
     CiStmts *here = b->to;
     for (int half = 0; half < 2; half++) {
         const CiExpr *row = row_of(m, &p, half), *column = column_of(m, &p);
@@ -463,9 +463,9 @@ finish(Maker *m)
             ci_build_enter(b, &ci_build_test(b, CI_STMT_if, CI_COMPARE_less, row, m->loops.row_extent)->body);
         if (!divides(m, m->columns, m->loops.column_extent))
             ci_build_enter(b, &ci_build_test(b, CI_STMT_if, CI_COMPARE_less, column, m->loops.column_extent)->body);
-        const CiExpr *place = plus(m, thread, times(m, which(m, &p, half), THREADS));
-        CiAccess sum = {.memory = m->sums, .index = place}, total = {.memory = m->totals[half], .index = thread};
-        ci_attention_put_behind(b, &m->loops, row, column, sum, total, m->others);
+        const CiExpr *position = plus(m, thread, times(m, which(m, &p, half), THREADS));
+        CiAccess sum = {.memory = m->sums, .index = position}, total = {.memory = m->totals[half], .index = thread};
+        ci_attention_put_after(b, &m->loops, row, column, sum, total, m->others);
         ci_build_leave(b, here);
     }
 }
@@ -474,7 +474,7 @@ void
 ci_attention_in_tiles(CiBuild *b)
 {
     Maker m = {.b = *b};
-    m.loops = ci_attention_take_apart(b);
+    m.loops = ci_attention_split(b);
     choose_sizes(&m);
     b->proc->body = (CiStmts){0};
     m.b.to = &b->proc->body;
@@ -488,7 +488,7 @@ ci_attention_in_tiles(CiBuild *b)
         m.totals[half] = alloc_sums(&m, "total", 1);
     }
     clear(&m);
-    walk_keys(&m);
+    traverse_keys(&m);
     share(&m, m.totals, CI_OP_add);
     finish(&m);
 }

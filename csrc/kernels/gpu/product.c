@@ -56,7 +56,7 @@ find_blocks(Maker *m)
 
 /* Where this block is: each thread finds out. */
 static void
-find_place(Maker *m, const CiExpr *block)
+find_location(Maker *m, const CiExpr *block)
 {
     ci_domain_decode(&m->b, &m->blocks, block, 1, m->at);
     m->first_row = times(m, m->at[m->loops.row_at], m->side);
@@ -86,15 +86,15 @@ bring(Maker *m, const CiHole *hole, CiMemory *tile, const CiExpr *along, const C
       const CiExpr *extent, const CiExpr *step, const CiExpr *first_step)
 {
     CiBuild *b = &m->b;
-    const CiExpr *place = plus(m, times(m, step, m->line), along), *here = plus(m, first, along),
+    const CiExpr *position = plus(m, times(m, step, m->line), along), *here = plus(m, first, along),
                  *when = plus(m, first_step, step);
     CiStmt *is_there = ci_build_test(b, CI_STMT_if, CI_COMPARE_less, here, extent);
     ci_build_and(b, is_there, CI_COMPARE_less, when, m->loops.length);
     CiStmts *outside = ci_build_enter(b, &is_there->body);
     CiSymbols symbols = symbols_at(m, here, here, when);
-    ci_build_store(b, tile, place, ci_build_with(b, &hole->body, &symbols)[0]);
+    ci_build_store(b, tile, position, ci_build_with(b, &hole->body, &symbols)[0]);
     ci_build_enter(b, &is_there->other);
-    ci_build_store(b, tile, place, ci_build_const(b, ci_type_of(m->dtype, 1), (CiConst){0}));
+    ci_build_store(b, tile, position, ci_build_const(b, ci_type_of(m->dtype, 1), (CiConst){0}));
     ci_build_leave(b, outside);
 }
 
@@ -216,13 +216,13 @@ finish(Maker *m)
     ci_build_enter(b, &is_there->body);
     CiSymbols symbols = symbols_at(m, row, column, NULL);
     const CiExpr *which = plus(m, times(m, down->vars[0], m->each), along->vars[0]);
-    ci_product_put_behind(b, &m->loops, m->sums, sum_at(m, thread, which), &symbols);
+    ci_product_put_after(b, &m->loops, m->sums, sum_at(m, thread, which), &symbols);
 }
 
 void
 ci_product_in_shared_memory(CiBuild *b)
 {
-    Maker m = {.b = *b, .loops = ci_product_take_apart(b)};
+    Maker m = {.b = *b, .loops = ci_product_split(b)};
     if (m.loops.narrow != CI_DTYPE_f32 && b->machine->tensor_dtypes & CI_DTYPE_BIT(m.loops.narrow)) {
         ci_product_of_tiles(b, &m.loops);
         return;
@@ -243,7 +243,7 @@ ci_product_in_shared_memory(CiBuild *b)
     m.right = alloc_tile(&m, "right", m.steps * m.line * (int64_t)ci_dtype_size(m.dtype));
     m.sums = ci_build_alloc(&m.b, ci_build_name(&m.b, "sums"), m.dtype, 1, CI_SPACE_thread,
                             number(&m, THREADS * m.each * m.each));
-    find_place(&m, grid->vars[0]);
+    find_location(&m, grid->vars[0]);
     clear(&m);
     add_tiles(&m);
     finish(&m);

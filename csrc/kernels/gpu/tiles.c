@@ -35,7 +35,7 @@ exclusive_or(CiBuild *b, const CiExpr *x, const CiExpr *y, int64_t limit)
 
 /* Where a chunk is in a tile: the lines of an atom are rotated against each other. */
 static const CiExpr *
-place_of_chunk(CiBuild *b, const CiExpr *chunk, const CiExpr *slow, const CiTile *tile)
+position_of_chunk(CiBuild *b, const CiExpr *chunk, const CiExpr *slow, const CiTile *tile)
 {
     CiSym *sym = b->sym;
     const CiExpr *eight = number(b, CHUNK);
@@ -97,10 +97,10 @@ test_bounds(CiBuild *b, const CiTile *tile, const CiExpr *here, const CiExpr *st
 }
 
 static void
-copy_chunk(CiBuild *b, const CiTile *tile, const CiExpr *place, const CiExpr *index, bool is_there)
+copy_chunk(CiBuild *b, const CiTile *tile, const CiExpr *position, const CiExpr *index, bool is_there)
 {
     CiStmt *copy = ci_build_add(b, CI_STMT_copy);
-    copy->at = (CiAccess){.memory = tile->memory, .index = place};
+    copy->at = (CiAccess){.memory = tile->memory, .index = position};
     copy->in[0] = (CiAccess){.memory = tile->hole->load->at.memory, .index = is_there ? index : number(b, 0)};
     copy->nin = 1;
     copy->expr = number(b, CHUNK);
@@ -108,7 +108,7 @@ copy_chunk(CiBuild *b, const CiTile *tile, const CiExpr *place, const CiExpr *in
 }
 
 static void
-store_elements(CiBuild *b, const CiTile *tile, const CiExpr *place, const CiSymbols *symbols, bool is_there)
+store_elements(CiBuild *b, const CiTile *tile, const CiExpr *position, const CiSymbols *symbols, bool is_there)
 {
     int value;
     if (is_there) {
@@ -119,12 +119,12 @@ store_elements(CiBuild *b, const CiTile *tile, const CiExpr *place, const CiSymb
         if (tile->lanes > 1)
             value = ci_build_let(b, ci_type_of(tile->dtype, tile->lanes), CI_OP_splat, 1, &value);
     }
-    ci_build_store(b, tile->memory, place, value);
+    ci_build_store(b, tile->memory, position, value);
 }
 
 /* Brings what is at `here` and `step` to its place. */
 static void
-bring(CiBuild *b, const CiTile *tile, const CiExpr *place, const CiExpr *here, const CiExpr *step)
+bring(CiBuild *b, const CiTile *tile, const CiExpr *position, const CiExpr *here, const CiExpr *step)
 {
     CiSymbols symbols = *tile->others;
     ci_symbols_add(&symbols, tile->side_var, here);
@@ -138,16 +138,16 @@ bring(CiBuild *b, const CiTile *tile, const CiExpr *place, const CiExpr *here, c
         if (test)
             ci_build_enter(b, is_there ? &test->body : &test->other);
         if (tile->is_copied)
-            copy_chunk(b, tile, place, index, is_there);
+            copy_chunk(b, tile, position, index, is_there);
         else
-            store_elements(b, tile, place, &symbols, is_there);
+            store_elements(b, tile, position, &symbols, is_there);
     }
     ci_build_leave(b, outside);
 }
 
 /* A thread has the same place along chunks in all of its shares. */
 void
-ci_tile_bring(CiBuild *b, const CiTile *tile, const CiExpr *thread, const CiExpr *place, const CiExpr *first_side,
+ci_tile_bring(CiBuild *b, const CiTile *tile, const CiExpr *thread, const CiExpr *position, const CiExpr *first_side,
               const CiExpr *first_step)
 {
     CiStmts *outside = b->to;
@@ -164,6 +164,6 @@ ci_tile_bring(CiBuild *b, const CiTile *tile, const CiExpr *thread, const CiExpr
     const CiExpr *slow = plus(b, high, times(b, loop->vars[0], stride)),
                  *here = plus(b, first_side, tile->is_across ? fast : slow),
                  *step = plus(b, first_step, tile->is_across ? slow : fast);
-    bring(b, tile, plus(b, plus(b, place, place_of_chunk(b, chunk, slow, tile)), rest), here, step);
+    bring(b, tile, plus(b, plus(b, position, position_of_chunk(b, chunk, slow, tile)), rest), here, step);
     ci_build_leave(b, outside);
 }

@@ -26,8 +26,8 @@ typedef struct CiTile {
 /* Allocates `copies` tiles from a byte of shared memory on, which moves to their end. */
 void ci_tile_open(CiBuild *b, CiTile *tile, const char *stem, int copies, int64_t *offset);
 int64_t ci_tile_size(const CiTile *tile);
-/* A thread's share of the copies, or of the elements that are computed, of the tile at `place`. */
-void ci_tile_bring(CiBuild *b, const CiTile *tile, const CiExpr *thread, const CiExpr *place,
+/* A thread's share of the copies, or of the elements that are computed, of the tile at `position`. */
+void ci_tile_bring(CiBuild *b, const CiTile *tile, const CiExpr *thread, const CiExpr *position,
                    const CiExpr *first_side, const CiExpr *first_step);
 /* e % count if is_rest, else e / count; a symbol below the limit. */
 const CiExpr *ci_tile_part(CiBuild *b, const CiExpr *e, int64_t count, bool is_rest, int64_t limit);

@@ -107,7 +107,7 @@ print_poll(CiCPrinter *p, const CiStmt *stmt)
 /* Prints the test for a unit's turn. Its acquire makes the stores of earlier units visible, which
  * they publish with a release. */
 static void
-print_turn(CiCPrinter *p, const CiStmt *let)
+print_ticket(CiCPrinter *p, const CiStmt *let)
 {
     ci_text_line(p->out, "const uint8_t v%d = !%s->is_again && __atomic_load_n(run->turn, "
                          "__ATOMIC_ACQUIRE) >= %s;",
@@ -173,7 +173,7 @@ print_own(CiCPrinter *p, const CiStmt *stmt)
     case CI_STMT_let:
         if (stmt->op != CI_OP_turn)
             return NULL;
-        print_turn(p, stmt);
+        print_ticket(p, stmt);
         return stmt;
     case CI_STMT_wait:
         print_wait(p, stmt);

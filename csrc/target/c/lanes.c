@@ -181,7 +181,7 @@ not_fused_name(CiCPrinter *p, const CiStmt *stmt, int lanes)
 
 /* memory + index, stride */
 static const char *
-apart_place(CiCPrinter *p, const CiAccess *at)
+strided_address(CiCPrinter *p, const CiAccess *at)
 {
     return ci_format(p->ctx, "%s, %s", ci_c_pointer(p, at->memory, at->index),
                      ci_emit_index_text(p->base, at->stride));
@@ -230,7 +230,7 @@ print_load(CiCPrinter *p, const CiStmt *let)
         declare(p, let, ci_c_widened(p, at->memory->dtype, lanes, loaded));
     } else if (not_fused_name(p, let, lanes)) {
         declare(p, let,
-                ci_format(p->ctx, "%s(%s%s)", not_fused_name(p, let, lanes), apart_place(p, at),
+                ci_format(p->ctx, "%s(%s%s)", not_fused_name(p, let, lanes), strided_address(p, at),
                           live_argument(p, let)));
     } else {
         open_lane_let(p, let);
@@ -312,7 +312,7 @@ ci_c_print_vector_store(CiCPrinter *p, const CiStmt *store)
             ci_text_line(p->out, "*(%s_u *)(%s) = %s;", ci_c_type(p, stored, lanes), at_first,
                          value);
     } else if (store->op == CI_OP_none && not_fused_name(p, store, lanes)) {
-        ci_text_line(p->out, "%s(%s, %s%s);", not_fused_name(p, store, lanes), apart_place(p, at),
+        ci_text_line(p->out, "%s(%s, %s%s);", not_fused_name(p, store, lanes), strided_address(p, at),
                      value, live_argument(p, store));
     } else {
         print_lane_store(p, store);

@@ -82,7 +82,7 @@ declare_met(CiGpuPrinter *p, const Parts *parts, int count)
         is_new &= ci_gpu_declare_shared(p, parts->memories[k]->dtype,
                                         ci_format(p->c.ctx, "met_%s", parts->memories[k]->name),
                                         count);
-    if (p->meets_again || !is_new)
+    if (p->reduces_again || !is_new)
         ci_text_line(p->c.out, "%s", p->gpu->barrier);
 }
 
@@ -166,12 +166,12 @@ ci_gpu_print_block_reduce(CiGpuPrinter *p, const CiStmt *reduction)
 }
 
 void
-ci_gpu_print_near(CiGpuPrinter *p, const CiStmt *near)
+ci_gpu_print_registers(CiGpuPrinter *p, const CiStmt *registers)
 {
     Parts parts = {{NULL}, 0};
-    ci_stmts_visit(&near->body, find_parts, &parts);
-    p->other = near->vars[1];
-    print_warp(p, near, &parts, near->number);
+    ci_stmts_visit(&registers->body, find_parts, &parts);
+    p->other = registers->vars[1];
+    print_warp(p, registers, &parts, registers->number);
     p->other = NULL;
 }
 

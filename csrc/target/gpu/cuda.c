@@ -94,7 +94,7 @@ own_support(const char *name, CiDtype dtype)
     "return (float)sqrt((double)a * a + (double)b * b); "
 
 static const CiImprecise imprecise[] = {
-#define ROUGH(function, operands, shortcut) {#function, operands, shortcut},
+#define IMPRECISE(function, operands, shortcut) {#function, operands, shortcut},
 #include "target/gpu/imprecise.def"
 };
 

@@ -349,25 +349,25 @@ print_pack(Run *r, const CiStmt *call)
 
 /* Prints the accesses before the loop, or those after it. */
 static void
-print_moves(Run *r, bool is_behind)
+print_moves(Run *r, bool is_following)
 {
     CiCPrinter *p = r->p;
     for (const CiStmt *stmt = r->first; stmt != r->last->next; stmt = stmt->next) {
         bool is_store = stmt->kind == CI_STMT_store, moves = is_at_once(r, stmt);
         if (!is_in_loop(r, stmt)) {
-            if (!is_behind)
+            if (!is_following)
                 ci_c_print_let(p, stmt);
             continue;
         }
         const char *type = moves ? type_text(r, ci_dtype_storage(stmt->at.memory->dtype)) : "";
-        if (is_store && moves && is_behind)
+        if (is_store && moves && is_following)
             ci_text_line(p->out, "*(%s *)%s = %s;", type, place_text(r, stmt), made_name(r, stmt));
         else if (is_store && moves)
             ci_text_line(p->out, "%s %s;", type, made_name(r, stmt));
-        else if (moves && !is_behind)
+        else if (moves && !is_following)
             ci_text_line(p->out, "const %s x%d = *(const %s *)%s;", type, stmt->value, type,
                          place_text(r, stmt));
-        if (stmt->kind == CI_STMT_let && !is_behind && !is_inner(r, stmt))
+        if (stmt->kind == CI_STMT_let && !is_following && !is_inner(r, stmt))
             ci_text_line(p->out, "%s v%d;", type_text(r, ci_emit_type(stmt->type.dtype)),
                          stmt->value);
     }

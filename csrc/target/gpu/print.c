@@ -255,7 +255,7 @@ print_loop(CiGpuPrinter *p, const CiStmt *loop)
     else if (loop->run == CI_RUN_reduce)
         ci_gpu_print_block_reduce(p, loop);
     else if (loop->run == CI_RUN_near)
-        ci_gpu_print_near(p, loop);
+        ci_gpu_print_registers(p, loop);
     else if (loop->run == CI_RUN_prefix)
         ci_gpu_print_prefix(p, loop);
     else if (loop->run == CI_RUN_unroll)
@@ -487,16 +487,16 @@ blocks_at_once(const CiCPrinter *p)
 }
 
 static bool
-is_meet(const CiStmt *stmt)
+is_block_reduce(const CiStmt *stmt)
 {
     return stmt->run == CI_RUN_reduce || stmt->run == CI_RUN_prefix;
 }
 
 static bool
-meets_again(const CiStmt *grid)
+reduces_again(const CiStmt *grid)
 {
     for (const CiStmt *stmt = grid->body.first; stmt; stmt = stmt->next)
-        if (!is_meet(stmt) && stmt->run != CI_RUN_thread && ci_stmts_have(&stmt->body, is_meet))
+        if (!is_block_reduce(stmt) && stmt->run != CI_RUN_thread && ci_stmts_have(&stmt->body, is_block_reduce))
             return true;
     return false;
 }
@@ -511,7 +511,7 @@ begin(CiGpuPrinter *p, const CiProc *proc)
         p->together > 1 &&
         !ci_sym_known_multiple_of(p->c.sym, grid->extents[0], ci_expr_const(p->c.sym, p->together));
     p->is_shared_out = is_of_block(&proc->body);
-    p->meets_again = grid && meets_again(grid);
+    p->reduces_again = grid && reduces_again(grid);
     p->is_in_thread = false;
     p->other = NULL;
     p->shared = ci_text_new(p->c.ctx);

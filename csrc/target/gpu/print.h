@@ -14,7 +14,7 @@ typedef struct CiGpuPrinter {
     int threads, together; /* of a point; points that share a block of the GPU */
     bool may_idle;         /* the last block may have more of them than there are */
     bool is_shared_out;    /* points are, to threads */
-    bool meets_again;      /* in a loop of the block's */
+    bool reduces_again;      /* in a loop of the block's */
     bool is_in_thread;     /* of a loop over threads */
     const CiExpr *other;   /* of a pair that is combined: the thread that is not this one */
     CiText shared;         /* declarations of shared memory that come first */
@@ -39,7 +39,7 @@ void ci_gpu_print_atomic(CiCPrinter *p, const CiStmt *store);
 void ci_gpu_print_block_reduce(CiGpuPrinter *p, const CiStmt *reduction);
 /* And each holds what those before it have, too. */
 void ci_gpu_print_prefix(CiGpuPrinter *p, const CiStmt *prefix);
-void ci_gpu_print_near(CiGpuPrinter *p, const CiStmt *near);
+void ci_gpu_print_registers(CiGpuPrinter *p, const CiStmt *registers);
 
 /* shared.c: a barrier of the threads of a point. Declares an array of shared memory; false where it
  * has been declared before, so that threads may still read it. */

@@ -189,7 +189,7 @@ def call_on_cpu(job: Job, compiled: Any, args: tuple[Any, ...], kwargs: dict[str
     twin = job.fn if compiled.stance < 0 else twin_of(job, (HOST, 0), "host_twin")
     result = leave(twin(*inner, **inner_kwargs))
     if not kwargs:
-        compiled.note_twin(twin, args)
+        compiled.note_device_variant(twin, args)
     return result
 
 
@@ -216,17 +216,17 @@ def call(job: Job, compiled: Any, args: tuple[Any, ...], kwargs: dict[str, Any])
         return given[0] if given else backs[0](value)
 
     args, kwargs = rebuild(args, enter), rebuild(kwargs, enter)
-    result = call_ours(job, compiled, args, kwargs)
+    result = run_compiled(job, compiled, args, kwargs)
     return rebuild(result, leave) if backs else result
 
 
-def call_ours(job: Job, compiled: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def run_compiled(job: Job, compiled: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A call with Arrays among its arguments. Later calls of the same kind run in C without calling this function."""
     devices = devices_of(job, args, kwargs)
     numerics, index = job.option("numerics"), job.settings["options"].get("device_index")
     for k in devices[1:]:
         check_place(Device(devices[0], k), numerics, job.settings["device"], index)
-    quicker: set[Any] = job.__dict__.setdefault("quicker_on_host", set())
+    quicker: set[Any] = job.__dict__.setdefault("faster_on_host", set())
     if devices[0] == HOST:
         return call_on_cpu(job, compiled, args, kwargs)
     name = "device_twin"
@@ -253,14 +253,14 @@ def call_ours(job: Job, compiled: Any, args: tuple[Any, ...], kwargs: dict[str, 
         if share_memory(args, kwargs):  # copies would not share it
             raise (IndexError(f"{job.name}: {failure}") if INDEX in str(failure) else failure) from None
         has_failed = True
-    except _core.QuickerOnHost:
+    except _core.FasterOnHost:
         quicker.add(likeness_of(args, kwargs))
-        compiled.note_twin(None, ())
-        return call_ours(job, compiled, args, kwargs)
+        compiled.note_device_variant(None, ())
+        return run_compiled(job, compiled, args, kwargs)
     else:
         has_failed = False
     if has_failed:  # nothing has been changed, so the original function can raise its exception at the right line, or return a result
         return call_on_host(job, devices, args, kwargs)
     if not (quicker or kwargs):
-        compiled.note_twin(twin, args)
+        compiled.note_device_variant(twin, args)
     return result

@@ -137,11 +137,11 @@ def split(device: Any) -> tuple[str, int]:
     """
     if device is not None and not is_a(device, Device | str):
         raise TypeError(f"device is {said(device)}; wanted: a text like 'cuda:1', or a Device; cinductor.devices() lists them")
-    name, index = split_asked(IN_FORCE.get() or "cuda" if device is None else device)
+    name, index = split_requested(IN_FORCE.get() or "cuda" if device is None else device)
     return name, index or 0
 
 
-def split_asked(device: Any) -> tuple[str, int | None]:
+def split_requested(device: Any) -> tuple[str, int | None]:
     """Like `split`; the index is None if the text has none."""
     if is_a(device, Device):
         return device.name, device.index

@@ -18,7 +18,7 @@ from _thread import _local  # threading itself takes a millisecond to import
 from typing import Any
 
 from .class_lookup import Record
-from .user_frame import NO_PLACE, frame
+from .user_frame import NO_LOCATION, frame
 
 
 class CinductorWarning(RuntimeWarning):
@@ -36,7 +36,7 @@ class CacheWarning(CinductorWarning):
     __module__ = "cinductor"
 
 
-class Notice(Record):
+class DeferredWarning(Record):
     """A warning and the user's line at which it is issued."""
 
     __slots__ = ("text", "file", "line", "where", "may_be_recorded", "category")
@@ -53,7 +53,7 @@ class Waiting(_local):
 
     def __init__(self) -> None:
         self.depth = 0
-        self.notices: list[Notice] = []
+        self.notices: list[DeferredWarning] = []
         self.state: Any = None
 
 
@@ -68,12 +68,12 @@ def warn(
     """
     found = frame()
     where = {} if found is None else found.f_globals
-    place = (NO_PLACE, 1) if found is None else (found.f_code.co_filename, found.f_lineno)
-    notice = Notice("cinductor: " + message, *place, where, may_be_recorded, category)
+    place = (NO_LOCATION, 1) if found is None else (found.f_code.co_filename, found.f_lineno)
+    pending = DeferredWarning("cinductor: " + message, *place, where, may_be_recorded, category)
     if _waiting.depth:
-        _waiting.notices.append(notice)
+        _waiting.notices.append(pending)
     else:
-        give(notice)
+        give(pending)
 
 
 def warn_of_cache(message: str) -> None:
@@ -95,11 +95,11 @@ def end() -> None:
         return
     notices, _waiting.notices = _waiting.notices, []
     is_as_before = state() == _waiting.state
-    for notice in notices:
+    for pending in notices:
         if is_as_before:
-            give(notice)
+            give(pending)
         else:
-            log(notice)
+            log(pending)
 
 
 def state() -> Any:
@@ -114,21 +114,21 @@ def filters() -> list[Any]:
     return warnings.filters if own is None else own()  # type: ignore[return-value]
 
 
-def give(notice: Notice) -> None:
+def give(pending: DeferredWarning) -> None:
     """Issue the warning, unless a filter for all warnings makes it an exception, or warnings of the user's code are recorded."""
-    action, category, is_general = filter_of(notice)
+    action, category, is_general = filter_of(pending)
     is_asked = issubclass(category, CinductorWarning)
     is_forbidden = action == "error" and is_general and not is_asked
-    if is_forbidden or (is_recorded() and not (notice.may_be_recorded or is_asked)):
-        log(notice)
+    if is_forbidden or (is_recorded() and not (pending.may_be_recorded or is_asked)):
+        log(pending)
         return
     warnings.warn_explicit(
-        notice.text,
-        notice.category,
-        filename=notice.file,
-        lineno=notice.line,
-        module=notice.where.get("__name__", NO_PLACE),  # None drops the warning
-        registry=notice.where.setdefault("__warningregistry__", {}),
+        pending.text,
+        pending.category,
+        filename=pending.file,
+        lineno=pending.line,
+        module=pending.where.get("__name__", NO_LOCATION),  # None drops the warning
+        registry=pending.where.setdefault("__warningregistry__", {}),
     )
 
 
@@ -140,14 +140,14 @@ def is_recorded() -> bool:
     return type(getattr(warnings, "_showwarnmsg_impl", None)) is types.BuiltinMethodType
 
 
-def filter_of(notice: Notice) -> tuple[str, type[Warning], bool]:
+def filter_of(pending: DeferredWarning) -> tuple[str, type[Warning], bool]:
     """The filter that decides about a warning: its action, its category, and True if it is for warnings of any text."""
-    module = notice.where.get("__name__") or notice.file
+    module = pending.where.get("__name__") or pending.file
     for action, message, category, within, line in filters():
-        is_meant = message is None or matches(message, notice.text)
+        is_meant = message is None or matches(message, pending.text)
         is_there = within is None or matches(within, module)
-        if issubclass(notice.category, category) and is_meant and is_there:
-            if line in (0, notice.line):
+        if issubclass(pending.category, category) and is_meant and is_there:
+            if line in (0, pending.line):
                 return action, category, message is None
     return "default", Warning, True
 
@@ -159,10 +159,10 @@ def matches(pattern: Any, text: str) -> bool:
     return pattern.match(text) is not None
 
 
-def log(notice: Notice) -> None:
+def log(pending: DeferredWarning) -> None:
     """Write to the log `cinductor` instead of issuing a warning."""
     logging = sys.modules.get("logging")  # without it there is no handler for a log
     if logging is not None and logging.getLogger("cinductor").hasHandlers():
-        logging.getLogger("cinductor").warning("%s:%d: %s", notice.file, notice.line, notice.text)
+        logging.getLogger("cinductor").warning("%s:%d: %s", pending.file, pending.line, pending.text)
     elif sys.stderr is not None:
-        print(f"{notice.file}:{notice.line}: {notice.text}", file=sys.stderr)
+        print(f"{pending.file}:{pending.line}: {pending.text}", file=sys.stderr)

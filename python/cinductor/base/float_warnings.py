@@ -65,7 +65,7 @@ def quietened(quiet: int, asked: dict[str, Any]) -> int:
     return quiet
 
 
-def heard(flags: int) -> int:
+def reported(flags: int) -> int:
     """The flags for which NumPy would do something."""
     asked: dict[str, Any] = {**np.geterr()}
     return sum(flags & bit for bit, (kind, _) in TEXTS.items() if asked[kind] != "ignore")

@@ -41,7 +41,7 @@ def pass_on(error: Exception) -> None:
 
 # Stand-ins for the function in a call, and for an array or its method in it. The last text names no function, because the
 # arguments are unpacked before the call.
-OURS = re.compile(
+OWN_NAMES = re.compile(
     r"\bcinductor\.(capture\.[\w.]+\(\)|_core\.(Traced|Method)\b)|<bound method \? of <cinductor\.[^<>]*>>|^(?=Value after \*)"
 )
 NAMES = {"Traced": "numpy.ndarray", "Method": "builtin_function_or_method", None: "function"}
@@ -137,7 +137,7 @@ def names_traced(error: BaseException | None) -> bool:
     """True if a message names what is the library's own, which Python and NumPy name otherwise."""
     if type(error) not in (TypeError, AttributeError):
         return False
-    return OURS.search(str(error)) is not None
+    return OWN_NAMES.search(str(error)) is not None
 
 
 def name_of(ours: re.Match[str]) -> str:
@@ -151,4 +151,4 @@ def reword(error: BaseException) -> None:
     """
     forget_own(error)
     if names_traced(error):
-        error.args = tuple(OURS.sub(name_of, a) if is_a(a, str) else a for a in error.args)
+        error.args = tuple(OWN_NAMES.sub(name_of, a) if is_a(a, str) else a for a in error.args)

@@ -15,8 +15,8 @@ from .class_lookup import is_a
 
 PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 PYTHON = "<frozen "  # the import system, and what runs `python -m`
-NO_PLACE = "<cinductor>"  # the file of a warning for which no frame is the user's
-STAGE, OURS = "__ci__", "__ci_"  # names in rewritten code: the object that it calls; the prefix of all of cinductor's names
+NO_LOCATION = "<cinductor>"  # the file of a warning for which no frame is the user's
+STAGE, OWN_NAMES = "__ci__", "__ci_"  # names in rewritten code: the object that it calls; the prefix of all of cinductor's names
 
 
 def frame() -> types.FrameType | None:
@@ -59,7 +59,7 @@ def caller_at(file: str, line: int, name: str) -> types.CodeType:
 CALLER = lambda __ci_f, args, kwargs: __ci_f(*args, **kwargs)  # noqa: E731
 
 
-def is_ours(code: types.CodeType) -> bool:
+def is_internal(code: types.CodeType) -> bool:
     """True if a frame with this code is cinductor's, although a user's place may be written in it."""
     return code.co_filename.startswith(PACKAGE) or code.co_varnames == CALLER.__code__.co_varnames
 
@@ -75,7 +75,7 @@ def hide_our_frames(error: BaseException | None, leaves: bool = False) -> None:
     while tb is not None:
         code = tb.tb_frame.f_code
         is_inlined = code.co_name == "<listcomp>" and sys.version_info >= (3, 12)
-        if not is_ours(code) and not is_inlined:
+        if not is_internal(code) and not is_inlined:
             kept.append(tb)
         tb = tb.tb_next
     for i, entry in enumerate(kept):
@@ -101,8 +101,8 @@ def give(text: str, category: type[Warning]) -> None:
     warnings.warn_explicit(
         text,
         category,
-        filename=NO_PLACE if found is None else found.f_code.co_filename,
+        filename=NO_LOCATION if found is None else found.f_code.co_filename,
         lineno=1 if found is None else found.f_lineno,
-        module=where.get("__name__", NO_PLACE),  # None drops the warning
+        module=where.get("__name__", NO_LOCATION),  # None drops the warning
         registry=where.setdefault("__warningregistry__", {}),
     )

@@ -53,7 +53,7 @@ class Beside:
     def next(self) -> tuple[Callable[[], None], int] | None:
         """The next task; None: the thread ends. No calls are timed while a task runs."""
         with self.lock:
-            _core.set_beside(1 if self.tasks else 0)
+            _core.set_alongside(1 if self.tasks else 0)
             if self.tasks:
                 return self.tasks.popleft()
             self.running = None
@@ -83,7 +83,7 @@ class Beside:
                 pass
 
     def end(self) -> None:
-        """The process ends: what is being built is left. Compilers are killed within 50 ms (CI_ASK_MS); the limit of the wait is for
+        """The process ends: what is being built is left. Compilers are killed within 50 ms (CI_POLL_MS); the limit of the wait is for
         Python's own work, such as an import.
         """
         with self.lock:
@@ -91,15 +91,15 @@ class Beside:
             self.tasks.clear()
             running = self.running
         if running is not None:
-            _core.set_beside(2)
+            _core.set_alongside(2)
             if running.acquire(timeout=5.0):
                 running.release()
-            _core.set_beside(0)
+            _core.set_alongside(0)
 
     def forget(self) -> None:
         """In the child of a fork, which has no such thread."""
         self.__init__()  # type: ignore[misc]
-        _core.set_beside(0)
+        _core.set_alongside(0)
 
 
 beside = Beside()

@@ -24,7 +24,7 @@ RUNS, FEW = 7, 3  # the second for products of MUCH
 _known: dict[tuple[object, ...], bool] = {}  # classes of shapes that were timed
 
 
-def are_quicker(
+def are_faster(
     dtype: str, count: int, rows: int, steps: int, columns: int, left: int, right: int
 ) -> bool:
     """True if `count` products of rows×steps by steps×columns matrices are faster with cinductor's kernel. dtype:

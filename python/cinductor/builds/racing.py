@@ -62,7 +62,7 @@ class SizeClass(NamedTuple):
     times: dict[str, tuple[int, float]]
 
 
-class PlanRace(NamedTuple):
+class PlanTiming(NamedTuple):
     """The state of an autotuning trial; str() is a table."""
 
     plans: tuple[Plan, ...]
@@ -84,9 +84,9 @@ class PlanRace(NamedTuple):
         return found + [f"{p.name} takes no part: {p.why}" for p in self.plans if p.why is not None]
 
 
-def race_of(specialization: Any) -> PlanRace | None:
+def race_of(specialization: Any) -> PlanTiming | None:
     """The trial of a specialization; None if there is none, or if it has not begun."""
-    rows = specialization.race_rows
+    rows = specialization.autotune_rows
     if rows is None:
         return None
     plans = tuple(Plan(*row) for row in rows[0])
@@ -94,7 +94,7 @@ def race_of(specialization: Any) -> PlanRace | None:
     for number, winner, calls, times in rows[1]:
         seconds = {p.name: (count, 1e-9 * ns) for p, (count, ns) in zip(plans, times, strict=True)}
         classes.append(SizeClass(number, winner, calls, seconds))
-    return PlanRace(plans, tuple(classes))
+    return PlanTiming(plans, tuple(classes))
 
 
 def lines_of(job: Any, specializations: Any) -> list[str]:
@@ -121,7 +121,7 @@ def enter(job: Any, specialization: Any) -> None:
     program = specialization.program
     why = why_not(program)
     if why is None:
-        specialization.ask_for_race(partial(ask, job))
+        specialization.request_autotuning(partial(ask, job))
     else:
         job.unraced = why
 
@@ -171,7 +171,7 @@ def prepare(job: Any, specialization: Any) -> None:
     if not program.is_symbolic and 0 in known:
         wanted = [row for row in wanted if "=".join(row) == known[0]]
     plans = [(OWN, program, None), *built(job, program, options, digest, held, wanted)]
-    specialization.race(plans, known, partial(decided, job, key))
+    specialization.autotune(plans, known, partial(decided, job, key))
     if options["max_autotune"]:  # NumPy is a candidate: the fastest plan is compared with it
         specialization.compare(0.0, 0)
 

@@ -73,7 +73,7 @@ class WarmJob(Job):
         self.for_job.keep(self.target, specialization, bound)
         self.for_job.last = self.last
 
-    def tell_unused(self, program: Any) -> None:
+    def report_unused(self, program: Any) -> None:
         """The other job does."""
 
     def note_sources(self, rows: Any, checks: Any) -> None:

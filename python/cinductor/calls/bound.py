@@ -16,7 +16,7 @@ import numpy as np
 from ..base.records import NamedTuple
 
 INSTRUCTION, ON_ARRAY, ELEMENT = 20e-9, 150e-9, 0.5e-9  # seconds; of an instruction that may work on an array, and on each element
-MAX_TRIPS = 10**9  # a larger number is a mask, or a seed
+MAX_ITERATIONS = 10**9  # a larger number is a mask, or a seed
 DEEPEST = 4  # loops within each other, and calls
 CACHE = 0  # no instruction, since Python 3.11
 WORKING = {op for name, op in opcode.opmap.items() if name.startswith(("CALL", "BINARY", "COMPARE"))}
@@ -82,13 +82,13 @@ class Bound:
             if cls is np.ndarray:
                 size, count = max(value.shape, default=1), value.size
             elif cls is int:
-                size = abs(value) if abs(value) <= MAX_TRIPS else 1
+                size = abs(value) if abs(value) <= MAX_ITERATIONS else 1
             elif cls in (list, tuple, dict, str, set):
                 size = count = len(value)
             elif cls is types.FunctionType:
                 given.append((value.__code__, self.constant, 1))
             largest, elements = max(largest, size), max(elements, count)
-        trips, each = min(largest, MAX_TRIPS), ON_ARRAY if elements else 0.0
+        trips, each = min(largest, MAX_ITERATIONS), ON_ARRAY if elements else 0.0
         for (least, constant), counts in self.terms + (Bound(self.known, given).terms if given else []):
             runs, around, before = float(max(trips, constant, least)), 1.0, 1.0
             for count, working in counts:
@@ -111,7 +111,7 @@ class CodeFacts(NamedTuple):
 @functools.lru_cache(1024)
 def facts_of(code: types.CodeType) -> CodeFacts:
     """The facts of a code object, without those within it."""
-    raw, constants = code.co_code, {c for c in code.co_consts if type(c) is int and c <= MAX_TRIPS and c & (c + 1)}
+    raw, constants = code.co_code, {c for c in code.co_consts if type(c) is int and c <= MAX_ITERATIONS and c & (c + 1)}
     ops = raw[::2]
     if LOOPING.isdisjoint(ops):
         return CodeFacts(((len(ops) - ops.count(CACHE), len(ops.translate(None, NOT_WORKING))),), 1, max(constants, default=1))

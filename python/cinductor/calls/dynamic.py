@@ -460,7 +460,7 @@ class Symbols:
         is_unbacked = mark is not None and mark.kind == "unbacked"
         self.unbacked |= {name} if is_unbacked else set()
         symbol = self.tracer.symbol(name, source, axis, size, low, high, is_unbacked)
-        self.tracer.on_force = UnbackedForced
+        self.tracer.on_concretize = UnbackedForced
         if self.dynamic is None and mark is None and not self.may_break:
             # With constant sizes a break would not be allowed either; that they are symbols was cinductor's choice.
             self.tracer.on_break = functools.partial(Replan, "dynamic")
@@ -487,11 +487,11 @@ class Symbols:
                 if name in self.marked and name not in self.unbacked:
                     words = self.marked[name]
                     where = f"{os.path.basename(file)}:{line}" if file else "the function"
-                    told = re.sub(rf"\b{name}\b", words, text)
+                    condition = re.sub(rf"\b{name}\b", words, text)
                     from ..errors import ConstraintViolation
 
                     raise ConstraintViolation(
-                        f"{words} was marked dynamic, but {where} is right only where {told}"
+                        f"{words} was marked dynamic, but {where} is right only where {condition}"
                     )
             if is_symbol and names[0] in places and places[names[0]][1] is None:
                 self.profile.fixed.add(places[names[0]])

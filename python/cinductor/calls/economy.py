@@ -358,7 +358,7 @@ class Replacement:
             self.program.build()
         except Exception as error:
             pass_on(error)
-            why = lazy.load("capture.session").describe(error, is_ours=True)
+            why = lazy.load("capture.session").describe(error, is_internal=True)
             self.job.warn_once("numpy", f"{self.job.name} runs on kernels of stencils, which are slower: {why}")
         economy.built += Economy.clock() - began
 

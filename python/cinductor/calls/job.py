@@ -244,7 +244,7 @@ class Job:
 
     def reasons_for_numpy(self, compiled: Any) -> list[str]:
         """Why the original function runs calls, each reason once."""
-        whys = [*(a.why for a in compiled.accounts()), compiled.why_not_driven, *(s.why_numpy for s in compiled.specializations)]
+        whys = [*(a.why for a in compiled.accounts()), compiled.why_not_split_calls, *(s.why_numpy for s in compiled.specializations)]
         return [*dict.fromkeys(why for why in whys if why)]
 
     def note_own_work(self, seconds: float) -> None:
@@ -255,7 +255,7 @@ class Job:
 
     def warn_of_build(self, error: Exception) -> str:
         """Warn once that a build has failed; the text."""
-        why: str = lazy.load("capture.session").describe(error, is_ours=True)
+        why: str = lazy.load("capture.session").describe(error, is_internal=True)
         self.warn_once("numpy", f"{self.name} runs in NumPy: {why}")
         return why
 
@@ -400,7 +400,7 @@ class Job:
 
     def hand_over(self, plan: Any, compiled: Any, like: bytes) -> None:
         """Let C call the dispatcher for calls of this kind."""
-        compiled.note_driven(plan.bound_driver(), plan.fix_traceback, like, not self.is_inexact)
+        compiled.note_split_calls(plan.bound_driver(), plan.fix_traceback, like, not self.is_inexact)
 
     def run_eager(self, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Any:
         """Run the original function."""
@@ -469,7 +469,7 @@ class Job:
         if self.is_interpreted_instead(specialization):
             specialization.doubt()
         else:
-            self.tell_unused(specialization.program)
+            self.report_unused(specialization.program)
         if any(map(self.options().get, RACED)):
             from ..builds import racing
 
@@ -479,7 +479,7 @@ class Job:
         if not first:
             self.trim(compiled, bound)
 
-    def tell_unused(self, program: Any) -> None:
+    def report_unused(self, program: Any) -> None:
         """One warning for each option that the function was given for nothing."""
         if self.asked and self.owner is None and program is not None:
             from ..diagnosis.effects import of_program, without_effect
@@ -540,7 +540,7 @@ class Job:
         """Warn about float flags that a program which writes to its arguments has raised."""
         from ..base import float_warnings
 
-        if float_warnings.heard(flags):
+        if float_warnings.reported(flags):
             float_warnings.give({specialization.program: flags}, flags)
 
     def run_once(self, bound: Any, args: Any, kwargs: Any, why: str) -> Any:

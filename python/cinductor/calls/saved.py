@@ -105,7 +105,7 @@ def backend_of(job: Any) -> str:
 
 def is_built_in(backend: str) -> bool:
     """True if it came with the package."""
-    return backend in [f"{device}:{name}" for device, name, is_ours in _core.backend_names() if is_ours]
+    return backend in [f"{device}:{name}" for device, name, is_internal in _core.backend_names() if is_internal]
 
 
 def is_customised() -> bool:

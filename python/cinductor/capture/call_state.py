@@ -92,7 +92,7 @@ class Stage:
         self.functions: dict[int, tuple[Any, Any]] = {}
         self.codes: dict[int, Any] = {}  # of functions that rewritten code makes, by id
         self.scopes: list[Any] = []
-        self.followed = 0  # number of user functions that were entered
+        self.inlined = 0  # number of user functions that were entered
         self.depth = 0
         self.captures = True  # capture loops and branches
         self.has_list_columns = True  # long lists of numbers among the arguments are columns
@@ -247,9 +247,9 @@ def limit(stage: Stage, is_hook: bool) -> None:
         most = stage.limit = allowance.left(stage.captures)
         if stage.own_work <= most:
             return None
-    may_go_on = is_hook and is_asked_by_users()
+    may_continue = is_hook and is_asked_by_users()
     if allowance is not None and not is_half_full and allowance.seconds < allowance.most:
-        return postpone(stage, allowance, may_go_on)
+        return postpone(stage, allowance, may_continue)
     why = f"capture has taken longer than capture_limit ({allowance.most if allowance else stage.limit:g} s)"
     if tracer.fullgraph:
         raise _core.Unsupported(f"{why}, {PATIENCE} times over ({stage.why_whole})")
@@ -260,17 +260,17 @@ def limit(stage: Stage, is_hook: bool) -> None:
         raise _core.RegionBreak(why, "", 0)
     if stage.effects.undo_call():
         raise OverBudget(why)
-    return fall_back(stage, why) if may_go_on else None
+    return fall_back(stage, why) if may_continue else None
 
 
-def postpone(stage: Stage, allowance: Allowance, may_go_on: bool) -> None:
+def postpone(stage: Stage, allowance: Allowance, may_continue: bool) -> None:
     """The capture has taken what calls have paid for: NumPy answers this one, and the next."""
     why = f"capture has taken the {1e3 * allowance.seconds:.3g} ms that calls have paid for"
     if stage.effects.undo_call():
         raise NotPaid(why)
     if stage.tracer.in_region or stage.tracer.forbids_breaks:
         raise _core.RegionBreak(why, "", 0)
-    return fall_back(stage, why) if may_go_on else None
+    return fall_back(stage, why) if may_continue else None
 
 
 def fall_back(stage: Stage, why: str = LITTLE) -> None:
@@ -359,7 +359,7 @@ def in_users_stead(cls: type) -> type:
     return cls
 
 
-def is_of_ours(error: BaseException) -> bool:
+def is_internal_error(error: BaseException) -> bool:
     """True if an exception may be an internal error: not one that reports what capture cannot do, or one raised by a
     signal handler.
     """
@@ -390,13 +390,13 @@ def with_bailout(method: Callable[..., Any], kind: str) -> Any:
         if stage.tracer.has_fallen_back:  # fallen back after the frame read this method
             return on_real_values(self, name, args, kwargs)
         state = stage.state
-        before = stage.tracer.effects, stage.followed, state.changes
+        before = stage.tracer.effects, stage.inlined, state.changes
         try:
             return method(self, *args, **kwargs)
         except Exception as error:
-            if (stage.tracer.effects, stage.followed, state.changes) != before:
+            if (stage.tracer.effects, stage.inlined, state.changes) != before:
                 raise
-            if stage.tracer.in_region or not is_of_ours(error):
+            if stage.tracer.in_region or not is_internal_error(error):
                 raise
             if not is_asked_by_users():
                 raise
@@ -434,7 +434,7 @@ def lifted_once(stage: Stage, value: Any) -> Any:
             fall_back(stage, f"the user's code runs when a {type(value).__name__} dies")
         return stage.lift(value)
     except Exception as error:
-        if not stage.tracer.effects or stage.tracer.in_region or not is_of_ours(error):
+        if not stage.tracer.effects or stage.tracer.in_region or not is_internal_error(error):
             raise
         go_on(stage, error)
         return value

@@ -53,7 +53,7 @@ from .objects import (
     attributes_of,
     bounds_of,
     hooked_in,
-    is_ours,
+    is_internal,
     is_record,
     plain_class,
     put,
@@ -61,7 +61,7 @@ from .objects import (
 )
 from .sources import Sources
 from .stores import Stores
-from .syntax.stage_calls import OURS, STAGE
+from .syntax.stage_calls import OWN_NAMES, STAGE
 
 # --- effects ---
 
@@ -190,10 +190,10 @@ class Effects:
         tracer = self.tracer
         if tracer.in_region or not tracer.float_flags & ~self.flags:
             return 0
-        heard = float_warnings.heard(tracer.float_flags)
-        tracer.float_flags = heard  # the others were raised inside of an errstate that ignores them
+        reported = float_warnings.reported(tracer.float_flags)
+        tracer.float_flags = reported  # the others were raised inside of an errstate that ignores them
         tracer.raised.clear()
-        new = heard & ~self.flags
+        new = reported & ~self.flags
         self.flags |= new
         return new
 
@@ -325,7 +325,7 @@ class Materialiser:
             self.of(value.__self__)  # a method of a container
         if (cls in FREE_TYPES and cls not in FILLED) or cls is np.ndarray or is_a(value, type):
             return value
-        if is_ours(cls) and cls not in OPENED:
+        if is_internal(cls) and cls not in OPENED:
             return value  # a compiled function: its state is not the call's
         if id(value) not in self.made:
             self.made[id(value)] = (value, value)  # for a container that contains itself
@@ -490,7 +490,7 @@ class Materialiser:
     def plain_function(self, fn: types.FunctionType) -> Any:
         """A function made in this call, for use outside of it: its scope only does what Python does."""
         around = dict(zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True))
-        if not any(name.startswith(OURS) for name in around):
+        if not any(name.startswith(OWN_NAMES) for name in around):
             if self.effects.sources.source_of(fn) is None:
                 self.fill_function(fn)
             return fn

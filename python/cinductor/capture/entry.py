@@ -168,9 +168,9 @@ def lift_argument(fn: Any, scope: Any, name: str, value: Any, source: int) -> An
     if type(value) is not bytes or type(fn) is not types.FunctionType or stage.symbols is None:
         return stage.lift_guarded(value, source)
     has_builtins = MEASURES.isdisjoint(fn.__globals__)
-    is_taken_apart = has_builtins and name in octets_of(fn.__code__, fn.__qualname__)
+    is_decomposed = has_builtins and name in bytes_read_of(fn.__code__, fn.__qualname__)
     is_long = len(value) > list_columns.FEW
-    if not is_taken_apart or not stage.symbols.are_data(value, stage.sources.place(source), is_long):
+    if not is_decomposed or not stage.symbols.are_data(value, stage.sources.place(source), is_long):
         return stage.lift_guarded(value, source)
     stage.sources.check(source, "type", bytes)
     array = stage.sources.make(bytes_in, source, value)
@@ -178,7 +178,7 @@ def lift_argument(fn: Any, scope: Any, name: str, value: Any, source: int) -> An
 
 
 @functools.lru_cache(maxsize=256)
-def octets_of(code: types.CodeType, qualname: str) -> frozenset[str]:
+def bytes_read_of(code: types.CodeType, qualname: str) -> frozenset[str]:
     """The parameters of which the function only reads items."""
     node = find_function(code, qualname)
     is_free = MEASURES.isdisjoint((*code.co_cellvars, *code.co_freevars))

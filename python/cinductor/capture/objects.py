@@ -453,7 +453,7 @@ def asks_length(value: Any) -> bool:
     return type(value) is not Traced and has_length(type(value))
 
 
-def is_ours(cls: type) -> bool:
+def is_internal(cls: type) -> bool:
     """True for a class of this package, whose objects are internal state."""
     return module_of(cls).partition(".")[0] == "cinductor"
 

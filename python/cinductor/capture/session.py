@@ -25,7 +25,7 @@ from ..config import user_backend
 from ..errors import ERRORS, ConstraintViolation
 from ..extensions import HEURISTICS, heuristics
 from .assumptions import REPLANS, Assumptions, text_of, why_failed
-from .call_state import Stage, is_of_ours, limit
+from .call_state import Stage, is_internal_error, limit
 from .calls import builtins as builtins  # registers the table of calls
 from .entry import arguments_of, call, finish, place_of_function
 from .hooks.scope import PlainScope, Scope
@@ -94,7 +94,7 @@ def run(job: Job, compiled: Any, bound: tuple[Any, ...], args: tuple[Any, ...], 
             error = failure.error
         else:
             if is_a(error, _core.CompilerNotFound):
-                tell_of_no_compiler(job, str(error))
+                warn_of_no_compiler(job, str(error))
             elif job.owner is None or not _core.has_warned_of_compiler():
                 job.warn_once("compiler", f"{job.name} is run by the interpreter backend, without a speed-up: {describe(error)}")
             return result
@@ -222,12 +222,12 @@ class Retry(Signal):
         self.error = error
 
 
-def describe(error: BaseException, is_ours: bool = False) -> str:
-    """A compiler error in one line, with advice. is_ours: regardless of its class."""
+def describe(error: BaseException, is_internal: bool = False) -> str:
+    """A compiler error in one line, with advice. is_internal: regardless of its class."""
     text = " ".join(str(error).split())
     if len(text) > MAX_WORDS:  # the command is at the beginning, its output at the end
         text = f"{text[: MAX_WORDS // 2]} ... {text[-MAX_WORDS // 2 :]}"
-    is_other = is_ours and not is_a(error, _core.CinductorError)
+    is_other = is_internal and not is_a(error, _core.CinductorError)
     known = _core.InternalError if is_other else type(error)
     advice = next((ERRORS[c.__name__].advice for c in known.__mro__ if c.__name__ in ERRORS), "")
     return f"{type(error).__name__}: {text}" + (f" ({advice})" if advice else "")
@@ -235,7 +235,7 @@ def describe(error: BaseException, is_ours: bool = False) -> str:
 
 def tell(job: Job, bound: Any, error: Exception) -> None:
     """Warn about an internal error; calls like this one run in NumPy from now on."""
-    job.why = describe(error, is_ours=True)
+    job.why = describe(error, is_internal=True)
     job.warn_once("numpy", f"{job.name} runs in NumPy: {job.why}")
     job.leave_to_numpy(bound, job.why)
 
@@ -250,11 +250,11 @@ def choose_backend(job: Job) -> str:
     why = why_no_compiler()
     if why is None or (job.option("cache") and _core.cache_info()["serves_alone"]):
         return ""  # the disk cache may contain the kernels
-    tell_of_no_compiler(job, why)
+    warn_of_no_compiler(job, why)
     return "interp"
 
 
-def tell_of_no_compiler(job: Job, why: str) -> None:
+def warn_of_no_compiler(job: Job, why: str) -> None:
     """Warn once in a process that there is no C compiler."""
     if not TOLD:
         TOLD.add(why)
@@ -298,7 +298,7 @@ def afterwards(job: Job, bound: Any, step: Callable[..., None], *args: Any) -> N
     try:
         step(*args)
     except Exception as error:
-        if not is_of_ours(error):
+        if not is_internal_error(error):
             raise
         tell(job, bound, error)
 
@@ -440,7 +440,7 @@ def finished(job: Job, stage: Stage, result: Any) -> tuple[Any, Any]:
         stage.escapes.end()
         return finish(job, stage, result)
     except Exception as error:
-        if not stage.tracer.effects or not is_of_ours(error):
+        if not stage.tracer.effects or not is_internal_error(error):
             raise
         reason = error
     stage.stores.objects = waiting

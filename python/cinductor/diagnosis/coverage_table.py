@@ -16,7 +16,7 @@ from .. import _core
 from ..base.records import NamedTuple
 from ..capture import session as session  # fills the tables
 from ..capture.calls.calls import TABLE, enter_late
-from ..capture.calls.functions import FOLLOWED
+from ..capture.calls.functions import INLINED
 from ..numpy import surface
 from ..numpy.random import DRAWS, LEGACY
 
@@ -123,7 +123,7 @@ def of_callable(f: Any, name: str) -> tuple[How, str]:
             return ("compiled", "") if is_known else ("break", "its dtype is not compiled")
         known = issubclass(f, BaseException) or f.__module__ == "builtins"
         return ("answered", "") if known else ("break", f"makes an object of class {name}")
-    if f in FOLLOWED:
+    if f in INLINED:
         return "composed", ""
     return "break", f"calls {name}, for which there is no row"
 

@@ -51,7 +51,7 @@ def is_awaited() -> bool:
     return bool(listeners or _awaited)
 
 
-def is_ours(job: Any) -> bool:
+def is_internal(job: Any) -> bool:
     """True for a function of this package, such as those that measure the machine; it is not reported."""
     code = getattr(job.fn, "__code__", None)
     return code is not None and code.co_filename.startswith(PACKAGE)
@@ -65,7 +65,7 @@ def begin(job: Any) -> int:
         from .progress import start
 
         start(job)
-    if listeners and not is_ours(job):
+    if listeners and not is_internal(job):
         for listener in listeners:
             listener.begin(job)
     return time.perf_counter_ns()
@@ -78,7 +78,7 @@ def end(job: Any, began: int) -> None:
         progress.stop(job)
     logging = sys.modules.get("logging")  # without it there is no handler for a log
     is_read = logging is not None and logging.getLogger("cinductor.breaks").isEnabledFor(logging.INFO)
-    if (not listeners and not is_read) or is_ours(job):
+    if (not listeners and not is_read) or is_internal(job):
         return
     why = job.reasons[-1] if job.reasons and job.captures > 1 else None
     event = CaptureEvent(job, began, time.perf_counter_ns(), why)

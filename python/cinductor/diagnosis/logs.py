@@ -98,7 +98,7 @@ def tell(event: events.CaptureEvent) -> None:
     job = event.job
     if event.recompiles is not None:
         logger("recompiles").info("%s recompiles: %s", job.title, event.recompiles)
-    tell_breaks(job)
+    report_breaks(job)
     outcome = job.last
     if outcome is None or job.why is not None:
         return
@@ -107,14 +107,14 @@ def tell(event: events.CaptureEvent) -> None:
             logger("guards").debug("%s: %s", job.title, guard)
     info, program = outcome.info, outcome.program
     if program is not None and logger("fusion").isEnabledFor(logging.DEBUG):
-        tell_fusion(job, program)
+        report_fusion(job, program)
     logger("cache").debug("%s: %s", job.title, where_from(info))
     milliseconds = (event.ended - event.began) / 1e6
     took = ", ".join(f"{k.removesuffix('_ms')} {v:.1f} ms" for k, v in info.items() if k.endswith("_ms"))
     logger("perf").debug("%s: %.1f ms for the call (%s)", job.title, milliseconds, took or "nothing was compiled")
 
 
-def tell_breaks(job: Any) -> None:
+def report_breaks(job: Any) -> None:
     """Log each break once per function."""
     if not logger("breaks").isEnabledFor(logging.INFO):
         return
@@ -131,7 +131,7 @@ def tell_breaks(job: Any) -> None:
             logger("breaks").info("%s %s: %s%s", job.title, what, reason, f" -> {hint}" if hint else "")
 
 
-def tell_fusion(job: Any, program: Any) -> None:
+def report_fusion(job: Any, program: Any) -> None:
     kernels, apart = read(program.text("kernels"))
     for kernel in kernels:
         if len(kernel.nests) > 1:

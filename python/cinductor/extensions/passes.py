@@ -71,7 +71,7 @@ _observers: list[tuple[Callable[[PassEvent], object], str]] = []  # each with it
 _before: list[str] = [""]  # the input of the next pass
 
 
-def tell(name: str, text: str, seconds: float) -> None:
+def report(name: str, text: str, seconds: float) -> None:
     """Called after a pass. name "": the input of the first pass of a level."""
     level = next((row[3] for row in _core.passes() if row[0] == name), "graph")
     event, _before[0] = PassEvent(name, _before[0], text, seconds, level), text
@@ -112,13 +112,13 @@ def observe_passes(observer: Callable[[PassEvent], object], level: str = "graph"
     list_passes(level)
     entry = observer, level
     _observers.append(entry)
-    _core.set_pass_observer(tell)
+    _core.set_pass_observer(report)
     try:
         yield
     finally:
         if entry in _observers:
             _observers.remove(entry)
-        _core.set_pass_observer(tell if _observers else None)
+        _core.set_pass_observer(report if _observers else None)
 
 
 # --- the numeric check ----------------------------------------------------------------------------

@@ -87,27 +87,27 @@ def reverse(items: Any) -> None:
         items[k], items[last - k] = items[last - k], items[k]
 
 
-def insert(items: Any, place: Any, item: Any) -> None:
+def insert(items: Any, position: Any, item: Any) -> None:
     """items.insert(place, item)"""
     end = len(items)
-    if place < 0:
-        place = max(place + end, 0)
-    place = min(place, end)
+    if position < 0:
+        position = max(position + end, 0)
+    position = min(position, end)
     items.append(item)
-    for k in range(end, place, -1):
+    for k in range(end, position, -1):
         items[k] = items[k - 1]
-    items[place] = item
+    items[position] = item
 
 
-def pop(items: Any, place: Any) -> Any:
+def pop(items: Any, position: Any) -> Any:
     """items.pop(place)"""
     last = len(items) - 1
-    if place < 0:
-        place += last + 1
-    if place < 0 or place > last:
+    if position < 0:
+        position += last + 1
+    if position < 0 or position > last:
         raise IndexError("out of range")
-    item = items[place]
-    for k in range(place, last):
+    item = items[position]
+    for k in range(position, last):
         items[k] = items[k + 1]
     items.pop()
     return item
@@ -197,38 +197,38 @@ def has_key(slots: Any, entries: Any, key: Any) -> Any:
 
 def item_of(slots: Any, entries: Any, key: Any) -> Any:
     """dict[key]"""
-    place = place_of(slots, entries, key)
-    if place < 0:
+    position = place_of(slots, entries, key)
+    if position < 0:
         raise KeyError("no such key")
-    return entries[place][1]
+    return entries[position][1]
 
 
 def item_or(slots: Any, entries: Any, key: Any, default: Any) -> Any:
     """dict.get(key, default)"""
-    place = place_of(slots, entries, key)
-    return entries[place][1] if place >= 0 else default
+    position = place_of(slots, entries, key)
+    return entries[position][1] if position >= 0 else default
 
 
 def item_or_made(slots: Any, entries: Any, key: Any, make: Any) -> Any:
     """dict[key], or make() for an absent key"""
-    place = place_of(slots, entries, key)
-    return entries[place][1] if place >= 0 else make()
+    position = place_of(slots, entries, key)
+    return entries[position][1] if position >= 0 else make()
 
 
 def item_or_stored(slots: Any, entries: Any, key: Any, make: Any) -> Any:
     """defaultdict(make)[key]"""
-    place = place_of(slots, entries, key)
-    if place >= 0:
-        return entries[place][1]
+    position = place_of(slots, entries, key)
+    if position >= 0:
+        return entries[position][1]
     return default_item(slots, entries, key, make())
 
 
 def store_item(slots: Any, entries: Any, key: Any, item: Any) -> None:
     """dict[key] = item"""
     slot = slot_of(slots, entries, key)
-    place = int(slots[slot])
-    if place >= 0:
-        entries[place] = (entries[place][0], item)
+    position = int(slots[slot])
+    if position >= 0:
+        entries[position] = (entries[position][0], item)
     else:
         slots[slot] = len(entries)
         entries.append((key, item))
@@ -237,9 +237,9 @@ def store_item(slots: Any, entries: Any, key: Any, item: Any) -> None:
 def default_item(slots: Any, entries: Any, key: Any, default: Any) -> Any:
     """dict.setdefault(key, default)"""
     slot = slot_of(slots, entries, key)
-    place = int(slots[slot])
-    if place >= 0:
-        return entries[place][1]
+    position = int(slots[slot])
+    if position >= 0:
+        return entries[position][1]
     slots[slot] = len(entries)
     entries.append((key, default))
     return default

@@ -35,7 +35,7 @@ MODULES = {
         fft.irfftn""",
 }
 ALIASES = {"concat": "concatenate"}  # functions whose own name is another one
-FOLLOWED = """
+INLINED = """
 average cov corrcoef nansum nanprod nanmean nanvar nanstd nanmax nanmin nancumsum nancumprod
 isclose allclose nan_to_num sinc angle real imag fix select isposinf isneginf array_equal
 moveaxis rollaxis flip fliplr flipud hstack vstack dstack column_stack

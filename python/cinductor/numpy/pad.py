@@ -124,7 +124,7 @@ class Band:
         t, axis, dtype = self.t, self.axis, self.part.dtype
         refuse(dtype.kind not in "fiu", f"dtype {dtype}")
         turn = (*(slice(None),) * axis, slice(None, None, -1))
-        for start, size, edge, end, is_behind in (
+        for start, size, edge, end, is_following in (
             (0, self.before, self.before, ends[0], False),
             (self.before + self.n, self.after, self.before + self.n - 1, ends[1], True),
         ):
@@ -134,7 +134,7 @@ class Band:
             line = t.reshape(line, (*line.shape[:axis], *line.shape[axis + 1 :]))
             more = {"endpoint": False, "dtype": dtype, "axis": axis}
             steps = linspace(t, end, line, size, **more)
-            self.fill(start, size, steps[turn] if is_behind else steps)
+            self.fill(start, size, steps[turn] if is_following else steps)
 
     def periodic(self, mode: str, odd: bool) -> None:
         """Fill with existing elements: the edge's, mirrored or from the other end."""

@@ -29,7 +29,7 @@ COUNT_IS_PYTHONS = type(np.count_nonzero(np.ones(1))) is int
 # --- where a condition holds --------------------------------------------------------------------
 
 
-def found_places(t: Any, x: Any) -> tuple[Any, ...]:
+def found_positions(t: Any, x: Any) -> tuple[Any, ...]:
     """np.nonzero: columns of one array, as NumPy makes them."""
     if x.ndim == 0:
         raise ValueError("nonzero of 0-d")
@@ -46,7 +46,7 @@ def found_places(t: Any, x: Any) -> tuple[Any, ...]:
 @method("nonzero")
 def nonzero(t: Any, a: Any) -> Any:
     """np.nonzero"""
-    return found_places(t, array(t, a))
+    return found_positions(t, array(t, a))
 
 
 @function("flatnonzero")

@@ -79,7 +79,7 @@ def turn(t: Any, x: Any) -> Any:
 @method("ravel")
 def ravel(t: Any, a: Any, order: str = "C") -> Any:
     """np.ravel: a view if the elements are contiguous."""
-    return in_one_axis(t, array(t, a), order, is_asked_by_numpy())
+    return in_one_axis(t, array(t, a), order, is_called_by_numpy())
 
 
 def in_one_axis(t: Any, x: Any, order: str = "C", is_read: bool = True) -> Any:
@@ -103,7 +103,7 @@ def in_one_axis(t: Any, x: Any, order: str = "C", is_read: bool = True) -> Any:
     return t.reshape(t.copy(x, "C"), (-1,)).detached()
 
 
-def is_asked_by_numpy() -> bool:
+def is_called_by_numpy() -> bool:
     """True if a traced function of NumPy is running, which only reads the result of ravel."""
     found = user_frame.frame()
     return found is not None and str(found.f_globals.get("__name__")).startswith("numpy.")

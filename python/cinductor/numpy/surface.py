@@ -2,7 +2,7 @@
 
 A row is a function of the tracer and NumPy's own arguments. It need not check them: if it fails, NumPy's function
 is called on dummy arrays and raises its own exception. `NotCaptured` is a break with its reason. Functions that
-NumPy itself writes in Python are not written again: those in `FOLLOWED` are captured from NumPy's own source, like
+NumPy itself writes in Python are not written again: those in `INLINED` are captured from NumPy's own source, like
 a user's helper.
 """
 
@@ -21,7 +21,7 @@ from ..base.class_lookup import is_a, package_of
 from ..base.float_warnings import quietly
 from ..base.interrupt import is_interrupt
 from ..base.user_frame import hide_our_frames
-from .names import ALIASES, FOLLOWED, MODULES
+from .names import ALIASES, INLINED, MODULES
 
 Traced = _core.Traced
 has_dtype = _core.has_dtype  # True if kernels support a dtype: NumPy's own, and those of packages in pyext/state/foreign.def
@@ -535,7 +535,7 @@ def load() -> set[str]:
             elif (found := find(name, absent)) is not None:
                 functions_by_id.setdefault(id(found), Row(found, module))
     composites = importlib.import_module(f"{__package__}.composites")
-    for name in (*FOLLOWED, *composites.WRITTEN):
+    for name in (*INLINED, *composites.WRITTEN):
         found = find(name, absent)
         source = composites.WRITTEN.get(name) or getattr(found, "_implementation", found)
         if found is not None and hasattr(source, "__code__"):

@@ -18,7 +18,7 @@ from . import kernels, sizes
 from .kernels import Access, Kernel, Nest
 
 ITEMSIZE = {"bool": 1, "c64": 8, "c128": 16}
-MAX_TRIPS = 32  # iterations that are counted one by one, if inner extents depend on the loop variable
+MAX_ITERATIONS = 32  # iterations that are counted one by one, if inner extents depend on the loop variable
 HINT = re.compile(r"(\w+) in [\[(][^\])]*[\])] from [^,}]*? hint (-?\d+)")
 RANGE = re.compile(r"\b(u\d+) (?:= symbol \w+ )?in [\[(]")
 
@@ -113,7 +113,7 @@ def points(axes: list[tuple[str, str]], names: dict[str, int]) -> float | None:
     if count == 0 or not any(name in sizes.names_in(other) for _, other in rest):
         inside = points(rest, {**names, name: 0})
         return None if inside is None else count * inside
-    if count <= MAX_TRIPS:
+    if count <= MAX_ITERATIONS:
         found = [points(rest, {**names, name: value}) for value in range(count)]
         return None if None in found else sum(filter(None, found))
     first, middle, last = (points(rest, {**names, name: at}) for at in (0, (count - 1) // 2, count - 1))

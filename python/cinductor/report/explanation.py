@@ -455,7 +455,7 @@ def add_known(report: Explanation, known: Any, kept: Any) -> None:
     if known.plan is not None:
         report.pieces = known.plan.lines()
     compiled = known.compiled and known.compiled()
-    report.later = report.later or (compiled and compiled.why_not_driven)
+    report.later = report.later or (compiled and compiled.why_not_split_calls)
     report.specializations = [
         known.made.get(id(s), "")
         + (f"; answered by NumPy: {s.why_numpy}" if s.why_numpy else "")

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from .costs import Cost
 
 TIMED = ["time", "speed", "of the ceiling"]  # columns of kernels that were timed
-MAX_CARDS, MAX_CHIPS = 6, 8  # boxes shown without scrolling, and chips after a line
+MAX_PANELS, MAX_CHIPS = 6, 8  # boxes shown without scrolling, and chips after a line
 STAGES = {
     "capture": "tracing the function",
     "passes": "passes over the graph",
@@ -193,7 +193,7 @@ class Page:
         why = self.report.why_not_measured
         note = f'<p class="soft">Not timed: {escape(why)}</p>' if why else ""
         cards = "".join(self.texts_of(cost) for cost in self.costs)
-        if len(self.costs) > MAX_CARDS:
+        if len(self.costs) > MAX_PANELS:
             cards = f"<details><summary>texts of {len(self.costs)} kernels</summary>{cards}</details>"
         return f'<h2>Kernels</h2><div class="wide"><table><tr>{head}</tr>{rows}</table></div>{note}{cards}'
 

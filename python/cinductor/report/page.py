@@ -125,13 +125,13 @@ def recompiles(report: Any) -> list[str]:
 
 def regions(report: Any) -> list[str]:
     """Loops and branches with their outcomes. Advice that a break has is not repeated."""
-    told = {reason_of(b.reason).hint for b in report.breaks} | {""}
+    reported = {reason_of(b.reason).hint for b in report.breaks} | {""}
     lines = []
     for region in sorted(report.outcomes):
         row = reason_of(region.reason)
         lines += with_source(report, str(region))
-        lines += [] if row.hint in told else [f"    -> {row.hint} ({row.page})"]
-        told.add(row.hint)
+        lines += [] if row.hint in reported else [f"    -> {row.hint} ({row.page})"]
+        reported.add(row.hint)
     return lines
 
 

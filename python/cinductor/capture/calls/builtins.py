@@ -26,7 +26,7 @@ import numpy as np
 
 from ... import _core
 from ...base.class_lookup import is_a, module_of
-from ...base.user_frame import is_ours
+from ...base.user_frame import is_internal
 from ...calls.job import is_compiling
 from ...numpy import surface
 from ...numpy.random import GLOBAL, Draw
@@ -61,7 +61,7 @@ from .calls import (
     understands_family,
     understands_late,
 )
-from .functions import FOLLOWED, call_pure, call_unknown, call_with_foreign, name_of
+from .functions import INLINED, call_pure, call_unknown, call_with_foreign, name_of
 from .numpy_calls import call_surface
 
 if TYPE_CHECKING:
@@ -250,7 +250,7 @@ def _warn(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     wanted, level = int(values.get("stacklevel", 1)), 1
     frame = sys._getframe(0)
     while frame.f_back is not None:
-        if not is_ours(frame.f_code):
+        if not is_internal(frame.f_code):
             wanted -= 1
             if wanted <= 0:
                 break
@@ -355,7 +355,7 @@ def install_surface() -> None:
         if key not in TABLE or TABLE[key][1] is not call_surface:
             enter_row(key, row.function, call_surface)
         if row.follow is not None:
-            FOLLOWED.add(row.follow)
+            INLINED.add(row.follow)
 
 
 install_surface()

@@ -237,7 +237,7 @@ def _extreme(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     if key is not None:
         return best_by_key(scope, f, args[0] if is_one else [*map(scope.use, args)], key, others)
     if is_one and (line := line_of(scope, args, {})) is not None and line.shape[0] > FEW:
-        return line[place_of_extreme(scope, f, line)]
+        return line[position_of_extreme(scope, f, line)]
     if is_one and defines(type(args[0]), "__next__") and not others:
         return chosen(scope, f, scope.iter(args[0]))
     items = list(scope.iter(args[0])) if is_one else [scope.use(a) for a in args]
@@ -253,7 +253,7 @@ def best_by_key(scope: Hooks, f: Any, value: Any, key: Any, others: dict[str, An
         if type(known) is list:
             place = f(range(len(known)), key=materialise_all(scope, f, scope.use(known)).__getitem__)
         else:
-            place = dispatch(scope, int, (place_of_extreme(scope, f, known),), {})
+            place = dispatch(scope, int, (position_of_extreme(scope, f, known),), {})
         return value.start + place * value.step if type(value) in (range, Range) else value[place]
     items: list[Any] = []
     keys, best, is_known, called = [], 0, True, called_by(scope, key)
@@ -268,7 +268,7 @@ def best_by_key(scope: Hooks, f: Any, value: Any, key: Any, others: dict[str, An
     return items[best if is_known else f(range(len(items)), key=materialise_all(scope, f, keys).__getitem__)]
 
 
-def place_of_extreme(scope: Hooks, f: Any, array: Any) -> Any:
+def position_of_extreme(scope: Hooks, f: Any, array: Any) -> Any:
     """The position of the first smallest or largest element, compared as in Python. A NaN only counts if it is the
     first element.
     """
@@ -289,7 +289,7 @@ def of_numbers(scope: Hooks, f: Any, grown: Any) -> Any:
     array = grown.array
     if f is composites.array_or_list:
         return array
-    found = array[place_of_extreme(scope, f, array)]
+    found = array[position_of_extreme(scope, f, array)]
     return scope.stage.tracer.as_python(found) if kind[0] == "python" else found
 
 

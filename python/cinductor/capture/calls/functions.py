@@ -37,7 +37,7 @@ from ..objects import (
     leaves_in,
 )
 from ..syntax.rewrite import NotRewritable, rewrite
-from ..syntax.stage_calls import OURS, STAGE
+from ..syntax.stage_calls import OWN_NAMES, STAGE
 
 if TYPE_CHECKING:
     from ..kinds import Hooks
@@ -301,12 +301,12 @@ def make(scope: Hooks, call: OpaqueCall) -> Any:
 # --- Python functions that are inlined ---
 
 
-FOLLOWED_STANDARD = frozenset(
+INLINED_STANDARD = frozenset(
     ("dataclasses", name) for name in ("replace", "_replace", "fields", "_is_dataclass_instance")
 )
 # Modules of cinductor with functions that are captured like user code.
 CAPTURED = ("cinductor.distributed.collectives", "cinductor.extensions.control", "cinductor.numpy.composites", "cinductor.numpy.list_sources")
-FOLLOWED: set[Any] = set()  # functions of NumPy that are captured from their source
+INLINED: set[Any] = set()  # functions of NumPy that are captured from their source
 # Libraries whose functions mostly end in C: one break for each, not one for each step before.
 CALLED_WHOLE = frozenset({"scipy", "pandas", "sklearn", "matplotlib", "networkx", "sympy"})
 MAX_DEPTH = 60
@@ -328,7 +328,7 @@ def call_function(
     elif id(f.__code__) in stage.codes and stage.sources.source_of(f) is None:
         bound = (f, f)  # made in this call; its scope makes no calls of the stage
     elif bound is None:
-        why = why_not_followed(f, scope)
+        why = why_not_inlined(f, scope)
         if why is None and stage.depth >= MAX_DEPTH:
             why = "is nested too deeply"
         if why is not None:
@@ -341,7 +341,7 @@ def call_function(
             return call_unknown(scope, f, args, kwargs, f"calls {name_of(f)}, which {why}")
         stage.functions[id(f)] = bound
     stage.depth += 1
-    stage.followed += not scope.is_library
+    stage.inlined += not scope.is_library
     waiting = len(stage.state.waiting)
     try:
         return bound[1](*args, **kwargs)
@@ -356,18 +356,18 @@ def scope_in(f: types.FunctionType) -> Any:
     if STAGE in cells:
         return cells[STAGE].cell_contents
     for name, cell in cells.items():
-        if name.startswith(OURS):
+        if name.startswith(OWN_NAMES):
             return scope_in(cell.cell_contents)
     return None
 
 
-def why_not_followed(f: types.FunctionType, scope: Hooks) -> str | None:
+def why_not_inlined(f: types.FunctionType, scope: Hooks) -> str | None:
     """The reason why a Python function is not inlined, or None."""
     module, file = f.__module__ or "", f.__code__.co_filename
     if getattr(f, "__cinductor_disabled__", False):
         return "is disabled: " + f.__cinductor_disabled__  # type: ignore[attr-defined]
     if is_numpys(module):
-        if f in FOLLOWED or is_numpys(scope.fn_globals.get("__name__")):
+        if f in INLINED or is_numpys(scope.fn_globals.get("__name__")):
             return None
         return "is not captured"
     if f.__code__.co_flags & inspect.CO_GENERATOR and handles(f.__code__):
@@ -376,7 +376,7 @@ def why_not_followed(f: types.FunctionType, scope: Hooks) -> str | None:
         return None
     if file.startswith(PACKAGE):
         return "is cinductor's own"
-    if (module, f.__name__) in FOLLOWED_STANDARD or f.__name__ in ("_replace", "_asdict", "_make"):
+    if (module, f.__name__) in INLINED_STANDARD or f.__name__ in ("_replace", "_asdict", "_make"):
         return None
     if module.partition(".")[0] in CALLED_WHOLE:
         return "is called as it is"
@@ -415,15 +415,15 @@ def guard_body(stage: Stage, f: types.FunctionType) -> dict[str, Any]:
 
 def enter_items(stage: Stage, values: Any, source: int) -> Any:
     """Lift defaults: numbers among them are constants of the function, unless the next call may have other ones."""
-    is_renewed = stage.sources.rows[source][1] in stage.sources.renewed
-    is_fixed = is_a(values, tuple) and not is_renewed
+    is_refreshed = stage.sources.rows[source][1] in stage.sources.renewed
+    is_fixed = is_a(values, tuple) and not is_refreshed
     if is_fixed:
         stage.sources.check_once(source, "is", values)
     else:
         stage.sources.guard_length(values, source)
 
     def enter(key: Any, value: Any) -> Any:
-        if type(value) in FREE_TYPES and not is_renewed:
+        if type(value) in FREE_TYPES and not is_refreshed:
             if not is_fixed:
                 stage.sources.check_once(stage.sources.source("item", source, key), "is", value)
             return stage.lifting.fix(value)
@@ -532,8 +532,8 @@ def make_kernel(scope: Hooks, f: kernels.UserKernel, args: tuple[Any, ...], kwar
 def runs_on_device(stage: Any, f: kernels.UserKernel) -> bool:
     """True if the function's device runs the kernel on device memory, which requires CUDA C++ and
     no complex arrays. The kernel is built for its device, so that errors are reported now."""
-    is_card = stage.runs_on.partition(":")[0] == "cuda"
-    is_on_device = is_card and not any(o.dtype[0] == "c" for o in (*f.reads, *f.writes))
+    is_gpu = stage.runs_on.partition(":")[0] == "cuda"
+    is_on_device = is_gpu and not any(o.dtype[0] == "c" for o in (*f.reads, *f.writes))
     f.build(stage.runs_on if is_on_device else "cpu")
     return is_on_device
 

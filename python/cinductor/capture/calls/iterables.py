@@ -37,7 +37,7 @@ from ..objects import (
     Traced,
     asks_length,
     defines,
-    is_ours,
+    is_internal,
     is_users,
 )
 from .calls import called_by, dispatch, understands
@@ -198,7 +198,7 @@ def _iter(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     value = args[0]
     if is_held(value) and scope.stage.sources.source_of(value) is None:
         method = scope.stage.sources.class_attr(type(value), "__iter__")
-        is_function = type(method) is types.FunctionType and not is_ours(type(value))
+        is_function = type(method) is types.FunctionType and not is_internal(type(value))
         return special_methods.iterator(dispatch(scope, method, args, {})) if is_function else value
     if asks_length(value) or defines(type(value), "__next__"):
         return call_unknown(scope, f, args, kwargs)
@@ -513,7 +513,7 @@ def _itertools(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
         return scope.born(items)
     if f in (itertools.count, itertools.repeat):
         return scope.born(f(*args, **kwargs))
-    others = [cls for cls in map(type, args) if is_users(cls) and not is_ours(cls)]
+    others = [cls for cls in map(type, args) if is_users(cls) and not is_internal(cls)]
     is_late = f is itertools.chain and others  # asks each iterable when the one before has ended
     if is_late or f in (itertools.accumulate, itertools.groupby, itertools.tee):
         return call_unknown(scope, f, args, kwargs)

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ... import _core
-from ...base.user_frame import OURS
+from ...base.user_frame import OWN_NAMES
 from ..kinds import UNBOUND, is_array, is_int, is_one, is_same, kind_of, leaves, rebuilt
 from ..objects import SINGLE, MaybeUnbound, Traced, is_record
 from . import lattice, list_buffer
@@ -37,7 +37,7 @@ SIZE_TYPES = 3  # a fixed size, one with a capacity, and one in a flat buffer
 
 def is_undefined(name: str, value: object) -> bool:
     """True if a name that is unbound at the head may get an arbitrary value there, because it is not read."""
-    return name.startswith(OURS) or type(value) is MaybeUnbound
+    return name.startswith(OWN_NAMES) or type(value) is MaybeUnbound
 
 
 MAX_CARRIED = 512  # because each value is searched among all others
@@ -160,9 +160,9 @@ class Carried(LoopState):
         head = {n: v if n in carried else UNBOUND for n, v in self.entry.items()}
         self.lengths = [self.vary(block, length) for length in self.types.lengths]
         self.values = [
-            Value((name, place), leaf, kind)
+            Value((name, position), leaf, kind)
             for name in self.types_of
-            for place, (leaf, kind) in enumerate(self.kinds(name))
+            for position, (leaf, kind) in enumerate(self.kinds(name))
             if kind is not None
         ]
         for value in self.values:
@@ -259,7 +259,7 @@ class Carried(LoopState):
         if any(v.value.storage in (a.storage, b.storage) for v in self.values):
             self.distinct.append((a, b))
 
-    def next_turn(self) -> bool:
+    def next_run(self) -> bool:
         """True if the body must run again in this iteration."""
         self.turn += 1
         if self.turn < self.period:
@@ -282,7 +282,7 @@ class Carried(LoopState):
         if self.is_weak:
             self.first_trace, self.is_weak = self.trace(), False
             return False
-        if self.learn_flag(names):
+        if self.record_flag(names):
             return False
         changed = {
             name: names.get(name, UNBOUND)
@@ -320,11 +320,11 @@ class Carried(LoopState):
             self.first_trace, self.first_ends = trace, names
         if is_wider:
             return False
-        places = Objects(self.snapshot)
+        compared = Objects(self.snapshot)
         for name in (*self.names, *self.snapshot.containers):
-            places.add(name, leaves(self.head[name]), leaves(names.get(name)))
-        places.others += [names.get(n) for n in loop.site.live_out if n not in self.names]
-        if (moved := places.distinguishable(loop.elsewhere)) is not None:
+            compared.add(name, leaves(self.head[name]), leaves(names.get(name)))
+        compared.others += [names.get(n) for n in loop.site.live_out if n not in self.names]
+        if (moved := compared.distinguishable(loop.elsewhere)) is not None:
             raise PeelFirstIteration(f"{moved} is another view of its array in each iteration")
         if self.types.joined and self.assumes_weak(names, trace == self.first_trace):
             return False
@@ -405,7 +405,7 @@ class Carried(LoopState):
             grown.close()
         self.appends[id(container)], self.grows = grown, True
 
-    def learn_flag(self, names: dict[str, Any]) -> bool:
+    def record_flag(self, names: dict[str, Any]) -> bool:
         """True if the loop was found to end by its flag, or not to end by the one that it was expected to set."""
         flag, is_expected, self.expects_flag = self.loop.site.flag, self.expects_flag, False
         value = names.get(flag, False) if flag else False
@@ -463,7 +463,7 @@ class Carried(LoopState):
         self.period, self.names = period, self.loop.site.carried
         rest = self.loop.extent % period
         self.loop.tail += int(rest)
-        self.promises.append(lambda: int(rest))
+        self.assumptions.append(lambda: int(rest))
 
     def carry(self, name: str, value: object) -> None:
         """Carry a name that an iteration changed."""
@@ -490,7 +490,7 @@ class Carried(LoopState):
         if self.is_while or loop.tail >= self.period or not self.runs_once():
             loop.fail(f"{name} is used after the loop with its value of the last iteration")
         extent = self.extent
-        self.promises.append(lambda: self.runs_once(extent))
+        self.assumptions.append(lambda: self.runs_once(extent))
         loop.tail += self.period
         return False
 
@@ -517,10 +517,10 @@ class Carried(LoopState):
         for grown in self.appends.values():
             grown.finish(body)
         self.snapshot.rewind()
-        for promise in self.promises:
-            promise()
+        for assumption in self.assumptions:
+            assumption()
         if self.types.joined:
-            self.ask_iterations()
+            self.check_iteration_counts()
         exits = self.make_region()
         self.snapshot.refill(exits)
         return exits
@@ -550,7 +550,7 @@ class Carried(LoopState):
         for grown in self.appends.values():
             grown.exits(exits)
         made_arrays = {
-            number: leaves(exits[array.phi.name])[array.phi.place]
+            number: leaves(exits[array.phi.name])[array.phi.position]
             for number, array in enumerate(self.flow.arrays)
             if self.is_live_after(array.phi.name)
         }
@@ -588,7 +588,7 @@ class Carried(LoopState):
                 outer.trips.note(key, extent, outer.snapshot.graph)
                 return
 
-    def ask_iterations(self) -> None:
+    def check_iteration_counts(self) -> None:
         """Check requirements that the last run dropped, if the first iteration's numbers have another type."""
         for key, extent in self.trips.dropped():
             if not self.loop.makes_iteration(extent):

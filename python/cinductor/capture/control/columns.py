@@ -63,14 +63,14 @@ class Column:
         """The column with a part of each of its arrays."""
         return Column(self.like, *map(part, self.arrays))
 
-    def store(self, scope: Hooks, place: object, leaf: object) -> None:
+    def store(self, scope: Hooks, position: object, leaf: object) -> None:
         """Store a leaf at this index."""
         number = lifted(scope.stage.tracer, leaf, *self.kind)
         if number is None:
             raise _core.RegionBreak(SEVERAL_TYPES, "", 0)
-        scope.item_slot(self.rows, place).value = number
+        scope.item_slot(self.rows, position).value = number
         if self.tags is not None:
-            scope.item_slot(self.tags, place).value = self.tag_of(scope, leaf)
+            scope.item_slot(self.tags, position).value = self.tag_of(scope, leaf)
 
     def tag_of(self, scope: Hooks, leaf: object) -> Any:
         """The tag of a number: a bool if its class is known, which then matters."""
@@ -92,22 +92,22 @@ class Column:
         """The axes along which lengths differ."""
         return [k for k, size in enumerate(self.room) if not is_same(size, self.like.shape[k])]
 
-    def read(self, tracer: _core.Tracer, place: Size) -> Any:
+    def read(self, tracer: _core.Tracer, position: Size) -> Any:
         """The leaf of the item at this index; an array as a view of its row."""
         if self.rows is None:
             return self.like
-        row = self.rows[place]
+        row = self.rows[position]
         if self.kind[0] != "array":
             number = tracer.as_python(row) if self.kind[0] == "python" else row
-            return number if self.tags is None else tracer.tagged(number, self.tags[place], self.like.weak)
+            return number if self.tags is None else tracer.tagged(number, self.tags[position], self.like.weak)
         shape = list(self.room)
         for axis, sizes in self.sizes.items():
-            shape[axis] = tracer.define(sizes[place], 0, shape[axis] + 1)
+            shape[axis] = tracer.define(sizes[position], 0, shape[axis] + 1)
         return lattice.first_part(tracer, row, tuple(shape)) if self.sizes else row
 
     # --- as values of a region ---
 
-    def append(self, tracer: _core.Tracer, body: _core.Block, place: object, count: object) -> None:
+    def append(self, tracer: _core.Tracer, body: _core.Block, position: object, count: object) -> None:
         """Give the leaf of an iteration its row, in parameters of the body. count: the number of rows."""
         if type(self.like) is not Traced:
             return
@@ -118,9 +118,9 @@ class Column:
             row, shape = tracer.reshape(value, (1, *value.shape)), (count, *room)
             rows = body.param(tracer.undefined(row, shape))
             if value.ndim == 0:
-                rows[place] = value
+                rows[position] = value
             else:
-                lattice.write(tracer, rows[place], value, axes)
+                lattice.write(tracer, rows[position], value, axes)
             self.nodes.append(((body, body.live_out(row)), shape))
             body.result(rows)
 

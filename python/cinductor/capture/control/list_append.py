@@ -17,7 +17,7 @@ import numpy as np
 
 from ... import _core
 from ...base.signals import Replan
-from ...base.user_frame import OURS
+from ...base.user_frame import OWN_NAMES
 from ...numpy.surface import small_ints
 from ..iterators import MAX_READ
 from ..kinds import (
@@ -97,15 +97,15 @@ class Item(Phi):
 
     def append(self, tracer: _core.Tracer, body: _core.Block, trip: object, trips: object) -> None:
         """Puts it into its columns, which are parameters of the body and results."""
-        self.count, place = trips, trip
+        self.count, position = trips, trip
         if self.truths is not None:
             self.count = sum(self.truths) + 1
             counter = body.param("i8", "scalar")
-            place = tracer.define(counter, 0, self.count)
+            position = tracer.define(counter, 0, self.count)
             flag = self.flag if type(self.flag) is Traced else tracer.lift(self.flag)
             body.result(tracer.apply("add", counter, tracer.cast(flag, np.int64)))
         for column in self.columns:
-            column.append(tracer, body, place, self.count)
+            column.append(tracer, body, position, self.count)
 
     def take(self) -> None:
         """Take the columns from the results of the region."""
@@ -253,7 +253,7 @@ class AppendedItems(Columns):
         except RegionBreak:
             self.want_buffer()
             raise
-        carried.promises.append(lambda: int(carried.extent) == trips)
+        carried.assumptions.append(lambda: int(carried.extent) == trips)
         self.is_open = False
 
     # --- in an iteration ---
@@ -347,7 +347,7 @@ class AppendedItems(Columns):
         another object.
         """
         now, self.container[:] = list(self.container), []
-        users = [value for name, value in names.items() if not name.startswith(OURS)]
+        users = [value for name, value in names.items() if not name.startswith(OWN_NAMES)]
         is_seen = self.loop.reached([inner], users)
         self.container[:] = now
         if is_seen:
@@ -375,9 +375,9 @@ class AppendedItems(Columns):
         """The name that has the array after the iteration, with the leaf's number; None if there is none."""
         carried = self.carried
         holders = [
-            (name, place)
+            (name, position)
             for name, value in names.items()
-            for place, leaf in enumerate(leaves(value))
+            for position, leaf in enumerate(leaves(value))
             if type(leaf) is Traced and leaf.kind == "array" and leaf.storage == array.storage
         ]
         for phi in carried.values:
@@ -480,13 +480,13 @@ class AppendedItems(Columns):
     def appended(self, item: Item, trips: int, names: dict[str, Any]) -> list[Any]:
         """The values that each iteration appended as this item; UNKNOWN for iterations that did not."""
         values: list[Any] = []
-        place = 0
+        position = 0
         for trip in range(trips):
             if item.truths is not None and not item.truths[trip]:
                 values.append(UNKNOWN)
                 continue
-            items = [self.read(column, place) for column in item.columns]
-            place += 1
+            items = [self.read(column, position) for column in item.columns]
+            position += 1
             if item.inner is not None:
                 values.append(list_of(self.state, items[0], item.inner[0].kind))
                 continue
@@ -496,9 +496,9 @@ class AppendedItems(Columns):
             values.append(rebuilt(item.value, iter(items)))
         return values
 
-    def read(self, column: Column, place: int) -> Any:
+    def read(self, column: Column, position: int) -> Any:
         """The item at this index; an array as a separate value."""
-        value = column.read(self.tracer, place)
+        value = column.read(self.tracer, position)
         return self.tracer.copy(value, "K") if column.rows is not None and value.kind == "array" else value
 
 

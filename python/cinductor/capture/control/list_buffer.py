@@ -27,7 +27,7 @@ from ...numpy.surface import require, small_ints
 from ..iterators import Items
 from ..kinds import Size, have_same_structure, is_int, is_same, is_tagged, leaves, rebuilt, strength
 from ..made_lists import listed, queue_of, tuples
-from ..objects import MISSING, SINGLE, Traced, is_ours, is_record
+from ..objects import MISSING, SINGLE, Traced, is_internal, is_record
 from .columns import SEVERAL_TYPES, Column, empty_columns, is_alike, like_of, number_kind
 from .region import Region, RegionBreak
 
@@ -137,12 +137,12 @@ class ListBuffer(Columns):
 
     # --- items ---
 
-    def put(self, place: Size, item: object) -> None:
+    def put(self, position: Size, item: object) -> None:
         """Store the item at this index."""
         if not is_alike(item, self.like):
-            self.widened(item).put(place, item)
+            self.widened(item).put(position, item)
             return
-        slot = self.slot(place)
+        slot = self.slot(position)
         self.scope.stage.chooses_tuples |= type(item) not in SINGLE and is_record(type(item))
         for leaf, column in zip(leaves(self.scope.stage.lifting.lift_tuple(item)), self.columns, strict=True):
             column.store(self.scope, slot, leaf)
@@ -176,7 +176,7 @@ class ListBuffer(Columns):
             self.put(self.length, item)
             self.set_length(self.length + 1)
 
-    def place(self, number: Size, limit: Size) -> Any:
+    def position(self, number: Size, limit: Size) -> Any:
         """A number with a check that it is at least 0 and less than a limit."""
         if type(number) is int and type(limit) is int and 0 <= number < limit:
             return number
@@ -194,13 +194,13 @@ class ListBuffer(Columns):
         if not is_int(key):
             self.fail("a list that grows is indexed by what is no int")
         if type(key) is int:
-            return self.place(key if key >= 0 else self.length + key, self.length)
+            return self.position(key if key >= 0 else self.length + key, self.length)
         is_back = self.tracer.apply("less", key, 0)
         from_end = key + self.length
         if type(from_end) is int:  # both are constants
             from_end = self.tracer.lift(from_end)
         turned = self.tracer.select(is_back, from_end, key, "python")
-        return self.place(turned, self.length)
+        return self.position(turned, self.length)
 
     def item(self, key: object) -> Any:
         """list[key]; a slice is another list buffer without capacity for appends."""
@@ -209,14 +209,14 @@ class ListBuffer(Columns):
         parts = [column.of(lambda array: array[key]) for column in self.copied()]
         return made_of(self.scope, self.like, parts, parts[0].rows.shape[0])
 
-    def read(self, place: Size) -> Any:
+    def read(self, position: Size) -> Any:
         """The item there."""
-        slot = self.slot(place)
+        slot = self.slot(position)
         return rebuilt(self.like, iter([c.read(self.tracer, slot) for c in self.columns]))
 
-    def slot(self, place: Size) -> Any:
+    def slot(self, position: Size) -> Any:
         """The row of the columns in which the item at an index is."""
-        return place
+        return position
 
     def is_list_for(self, item: object) -> bool:
         """True if an item that columns cannot store turns it into an ordinary list: this happens without a region,
@@ -259,7 +259,7 @@ class ListBuffer(Columns):
                     self.widened(like).copy_from(key, item)
                     return
             if not is_same(size, self.size()):
-                self.set_length(self.place(size, self.room + 1))
+                self.set_length(self.position(size, self.room + 1))
             for k, value in enumerate(item):
                 self.put(k, value)
             return
@@ -268,7 +268,7 @@ class ListBuffer(Columns):
             return
         parts = other.copied()
         if not is_same(size, self.size()):
-            self.set_length(self.place(size, self.room + 1))
+            self.set_length(self.position(size, self.room + 1))
         for column, part in zip(self.columns, parts, strict=True):
             column.assign(self.scope, slice(0, size), part)
 
@@ -284,9 +284,9 @@ class ListBuffer(Columns):
             if self.spare == 0:
                 self.fail("several loops append to a list")
             self.spare -= 1
-        place = self.place(self.length, self.room)
-        self.put(place, item)
-        self.set_length(place + 1)
+        position = self.position(self.length, self.room)
+        self.put(position, item)
+        self.set_length(position + 1)
 
     def want_capacity(self) -> None:
         """Another loop appends: restart it with a larger buffer."""
@@ -302,9 +302,9 @@ class ListBuffer(Columns):
         """list.pop()"""
         if self.becomes_list():
             return self.container.pop()
-        place = self.at(-1)
-        item = self.read(place)
-        self.set_length(place)
+        position = self.at(-1)
+        item = self.read(position)
+        self.set_length(position)
         return item
 
     def set_length(self, length: object) -> None:
@@ -401,8 +401,8 @@ class Queue(ListBuffer):
 
     first_cells = (0,)
 
-    def slot(self, place: Size) -> Any:
-        row = (self.cells[1] + place) % self.room
+    def slot(self, position: Size) -> Any:
+        row = (self.cells[1] + position) % self.room
         return row if type(row) is int else self.tracer.define(row, 0, self.room)
 
     def popleft(self) -> Any:
@@ -488,7 +488,7 @@ def is_sequence(value: object) -> bool:
 
 def may_be_columns(tracer: _core.Tracer, now: Iterable[Any], before: Collection[Any]) -> bool:
     """True if a list or deque that held something holds numbers, or tuples of numbers, of one type, now and before."""
-    if not is_sequence(now) or not before or any(is_ours(type(v)) for v in tracer.paced(now) if type(v) is not Traced):
+    if not is_sequence(now) or not before or any(is_internal(type(v)) for v in tracer.paced(now) if type(v) is not Traced):
         return False
     return like_of(tracer.paced([*before, *now])) is not None
 
@@ -501,7 +501,7 @@ def want_buffer(region: Region, container: list[Any], item: object, before: Coll
         region.fail("data decide how a deque grows that has a greatest length")
     if like_of([item]) is None:
         region.fail("data decide how a list grows, and its items are no numbers")
-    now = [v for v in region.tracer.paced(container) if type(v) is Traced or not is_ours(type(v))]  # without the unknown prefix
+    now = [v for v in region.tracer.paced(container) if type(v) is Traced or not is_internal(type(v))]  # without the unknown prefix
     known = [*now, *before]
     if (like := like_of(region.tracer.paced([item, *known]))) is None:
         region.fail(SEVERAL_TYPES)  # now, because nothing can be undone when the columns are made

@@ -22,7 +22,7 @@ from ...base.class_lookup import is_a
 from ...base.signals import Abandon, Replan
 from ..kinds import kind_of
 from ..made_lists import listed
-from ..objects import Traced, is_ours, why_not_argument
+from ..objects import Traced, is_internal, why_not_argument
 from .columns import Column
 from .list_buffer import ListBuffer
 
@@ -86,16 +86,16 @@ class Table(Outer):
 
     has_lists = True
 
-    def read(self, place: Size) -> Any:
+    def read(self, position: Size) -> Any:
         """The list of a row. Of a list made in the call it is the object in the list, if its place is known."""
-        if self.source < 0 and type(place) is int:
-            return self.container[place]
-        return TableRow(self, place, []).container
+        if self.source < 0 and type(position) is int:
+            return self.container[position]
+        return TableRow(self, position, []).container
 
     def item(self, key: object) -> Any:
         return self.fail("a part of a list of lists is read") if type(key) is slice else super().item(key)
 
-    def put(self, place: Size, item: object) -> None:
+    def put(self, position: Size, item: object) -> None:
         self.fail("a list in a list is replaced")
 
     @property
@@ -109,8 +109,8 @@ class Table(Outer):
 class TableRow(Assumed):
     """A list in a list: a view of a row."""
 
-    def __init__(self, table: Table, place: object, container: list[Any]) -> None:
-        rows = table.rows[place]
+    def __init__(self, table: Table, position: object, container: list[Any]) -> None:
+        rows = table.rows[position]
         super().__init__(table.scope, container, table.like, [Column(table.like, rows)], rows.shape[0])
         self.is_given = bool(table.source >= 0)
 
@@ -124,7 +124,7 @@ class ReadOnly(Assumed):
 
     has_lists = is_changed = False
 
-    def put(self, place: Size, item: object) -> None:
+    def put(self, position: Size, item: object) -> None:
         self.fail("a list of tuples, or in a list, that is an argument changes")
 
     def replace(self, array: object) -> None:
@@ -150,9 +150,9 @@ class Ragged(ReadOnly):
         self.source, self.begins = source, begins
         super().__init__(scope, value, like, made, begins.shape[0] - 1)
 
-    def read(self, place: Size) -> Any:
+    def read(self, position: Size) -> Any:
         """The list there, as part of the columns."""
-        return RaggedRow(self, place).container
+        return RaggedRow(self, position).container
 
     def item(self, key: object) -> Any:
         return self.fail("a part of a list of lists is read") if type(key) is slice else super().item(key)
@@ -170,9 +170,9 @@ class RaggedRow(ReadOnly):
 
     is_given = True
 
-    def __init__(self, outer: Ragged, place: Size) -> None:
+    def __init__(self, outer: Ragged, position: Size) -> None:
         self.tracer, self.total = outer.tracer, outer.columns[0].rows.shape[0]
-        first, last = (self.tracer.as_python(outer.begins[k]) for k in (place, place + 1))
+        first, last = (self.tracer.as_python(outer.begins[k]) for k in (position, position + 1))
         self.first = self.within(first, self.total + 1)
         super().__init__(outer.scope, [], outer.like, outer.columns, self.within(last - first, self.total + 1))
 
@@ -180,8 +180,8 @@ class RaggedRow(ReadOnly):
         """A number that is at least 0 and less than a limit, as a size."""
         return number if type(number) is int else self.tracer.define(number, 0, limit)
 
-    def slot(self, place: Size) -> Any:
-        return self.within(self.first + place, self.total)
+    def slot(self, position: Size) -> Any:
+        return self.within(self.first + position, self.total)
 
     def copied(self) -> list[Column]:
         part = slice(self.first, self.first + self.length)
@@ -301,7 +301,7 @@ def kind_of_table(state: State, value: list[Any]) -> Any:
         if grown is not None and (not is_a(grown, ListBuffer) or is_a(grown, Assumed)):
             return None
         length = len(row) if grown is None else grown.length
-        if type(length) is not int or any(is_ours(type(v)) and type(v) is not Traced for v in row):
+        if type(length) is not int or any(is_internal(type(v)) and type(v) is not Traced for v in row):
             return None
         lengths.add(length)
         kinds.update(map(kind_of, row) if grown is None else (column.kind for column in grown.columns))

@@ -18,7 +18,7 @@ from typing import Any
 
 from ... import _core
 from ...base.class_lookup import is_a
-from ...base.user_frame import OURS
+from ...base.user_frame import OWN_NAMES
 from ..containers import REFUSED, row_of
 from ..kinds import (
     ATOMS,
@@ -61,7 +61,7 @@ class Last:
         for last in self.live_out:
             last.entry = self.value_before(last)
         for name, value in self.values.items():
-            if value is UNBOUND or name.startswith(OURS):
+            if value is UNBOUND or name.startswith(OWN_NAMES):
                 continue
             if any(type(v) is not LastValue or v.entry is None for v in leaves(value)):
                 return True
@@ -79,15 +79,15 @@ class Last:
                 continue
             value = names.get(name, UNBOUND)
             parts = []
-            for place, leaf in enumerate(leaves(value)):
-                part = self.sort(name, place, leaf)
+            for position, leaf in enumerate(leaves(value)):
+                part = self.sort(name, position, leaf)
                 if part is NOWHERE:
                     return name
                 parts.append(part)
             self.values[name] = rebuilt(value, iter(parts))
         return None
 
-    def sort(self, name: str, place: int, leaf: object) -> Any:
+    def sort(self, name: str, position: int, leaf: object) -> Any:
         """The leaf as it is after the loop, or live out; NOWHERE if it only exists in the iteration."""
         if type(leaf) is not Traced:
             is_fixed = leaf is UNBOUND or type(leaf) in ATOMS or is_number(leaf)
@@ -96,10 +96,10 @@ class Last:
         is_before = is_array and self.mark.had(leaf.whole)
         if (is_before and leaf.is_whole) or (is_before or not is_array) and self.closes(leaf):
             return leaf
-        sources = self.sources(name, place, leaf) if is_array else []
+        sources = self.sources(name, position, leaf) if is_array else []
         if sources is None:
             return NOWHERE
-        last = LastValue((name, place), leaf, type_of(leaf), sources)
+        last = LastValue((name, position), leaf, type_of(leaf), sources)
         if is_array:
             last.may_differ_in_layout = may_differ_in_layout(self.carried.state.records, leaf)
         self.live_out.append(last)
@@ -118,7 +118,7 @@ class Last:
             return False
         return self.carried.body.last_value(leaf) is not None
 
-    def sources(self, name: str, place: int, leaf: Traced) -> list[Source] | None:
+    def sources(self, name: str, position: int, leaf: Traced) -> list[Source] | None:
         """The earlier arrays that the name may be; None if a copy is not enough."""
         flow = self.flow
         found: list[Source] = []
@@ -132,7 +132,7 @@ class Last:
                     return None
                 found.append(Source(source.array.whole, looped=source.array.is_whole))
                 continue
-            if not leaf.is_whole or self.is_shared(name, place, source):
+            if not leaf.is_whole or self.is_shared(name, position, source):
                 return None
             if number is not None:
                 if flow.is_written(flow.arrays[number]):
@@ -140,11 +140,11 @@ class Last:
                 found += flow.sources(number)
         return found
 
-    def is_shared(self, name: str, place: int, source: Source) -> bool:
+    def is_shared(self, name: str, position: int, source: Source) -> bool:
         """True if another name that is live after the loop may end with it."""
         for other in self.loop.site.live_out:
             for number, leaf in enumerate(leaves(self.names.get(other))):
-                if type(leaf) is Traced and (other, number) != (name, place):
+                if type(leaf) is Traced and (other, number) != (name, position):
                     for its in self.flow.aliases.sources(leaf):
                         if its.storage == source.storage and not its.excludes(source):
                             return True
@@ -188,7 +188,7 @@ class Last:
         value = self.values[last.name]
         if before is UNBOUND or not have_same_structure(before, value):
             return None
-        leaf = leaves(before)[last.place]
+        leaf = leaves(before)[last.position]
         if is_number(leaf) and kind_of(leaf) == kind_of(last.value):
             leaf = self.tracer.lift(leaf)
         if type(leaf) is not Traced or leaf.kind != last.value.kind:

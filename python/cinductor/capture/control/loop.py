@@ -250,13 +250,13 @@ class Loop(LoopRegion):
                 if type(self.wanted[0]) is carried_types.Rule and self.plan.peel and self.rerun_as(REGION):
                     self.plan.peel = 0
             return True
-        is_ours = is_of_body(error)
+        is_internal = is_of_body(error)
         is_weak = self.carried is not None and self.carried.is_weak
-        if is_a(error, PeelFirstIteration) or (is_weak and is_ours):
+        if is_a(error, PeelFirstIteration) or (is_weak and is_internal):
             return self.tag(error) or self.peel_one() or self.fall_back(str(error), error)
         if (reason := reason_of(error)) is not None:
             return self.fall_back(reason, error)
-        if is_ours:
+        if is_internal:
             return self.fall_back(self.mistake_in(error) or f"the body raises {kind.__name__}", error)
         self.forget()
         return False
@@ -388,7 +388,7 @@ class Loop(LoopRegion):
         """Learn from a run; make the region if there was nothing to learn."""
         carried = self.carried
         assert carried is not None and self.snapshot is not None
-        if carried.next_turn():
+        if carried.next_run():
             return
         if not carried.learn(with_lists_of_head(self, carried.head, carried.names, names)):
             self.snapshot.drop()

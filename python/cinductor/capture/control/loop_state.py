@@ -114,7 +114,7 @@ class LoopState:
         self.written: dict[int, Any] = {}  # by storage, the arrays that iterations write to
         self.period, self.turn = 1, 0  # runs of the body in one iteration of the region, and the number of this one
         self.distinct: list[tuple[Any, Any]] = []  # arrays that an iteration found to be different objects
-        self.promises: list[Any] = []  # decisions that outlive the run in which they were made
+        self.assumptions: list[Any] = []  # decisions that outlive the run in which they were made
         self.expects_flag = loop.ended is False and loop.site.flag is not None and loop.plan.may_end  # no run has set it yet
         self.flag = loop.ended is not False or self.expects_flag  # the loop may end by its flag
         self.is_while = loop.is_while or self.flag

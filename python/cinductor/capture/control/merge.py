@@ -16,7 +16,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...base.class_lookup import is_a
-from ...base.user_frame import OURS
+from ...base.user_frame import OWN_NAMES
 from ..deferred import DeferredChoice, choose
 from ..kinds import (
     UINT64,
@@ -144,11 +144,11 @@ class Merge:
 
     def check_objects(self, names: tuple[str, ...]) -> None:
         """Raise if a name has different objects with the same memory in the two arms."""
-        places = Objects(self.level.snapshot)
+        compared = Objects(self.level.snapshot)
         for name in names:
             if not self.is_dead(name):
-                places.add(name, *[[*map(plain_value, leaves(end.names.get(name, UNBOUND)))] for end in self.ends])
-        if (found := places.distinguishable(self.region.elsewhere)) is not None:
+                compared.add(name, *[[*map(plain_value, leaves(end.names.get(name, UNBOUND)))] for end in self.ends])
+        if (found := compared.distinguishable(self.region.elsewhere)) is not None:
             self.region.fail(f"{found} is another view of its array in each branch")
 
     def plan_appended(self) -> list[tuple[Any, Maybe]]:
@@ -197,7 +197,7 @@ class Merge:
         if self.is_dead(name):
             is_first = self.ends[0].names.get(RETURN) is True
             return self.plan_dead(name, *((UNBOUND, b) if is_first else (a, UNBOUND)))
-        if name.startswith(OURS) and name != VALUE:
+        if name.startswith(OWN_NAMES) and name != VALUE:
             return self.plan_flag(a, b)
         return self.plan_either_way(name, a, b)
 
@@ -268,7 +268,7 @@ class Merge:
         return made if is_one else remade(made, parts)
 
     def plan_unbound(self, name: str, a: object, b: object) -> Any:
-        if not name.startswith(OURS):
+        if not name.startswith(OWN_NAMES):
             self.checks.append((b is UNBOUND, name))
         return self.plan_dead(name, a, b)
 

@@ -99,10 +99,10 @@ class Value(Phi):
     may be the first elements, and the bool of a tagged number.
     """
 
-    __slots__ = ("name", "place", "entry", "type", "params", "value", "version", "head", "ends")
+    __slots__ = ("name", "position", "entry", "type", "params", "value", "version", "head", "ends")
 
     def __init__(self, where: tuple[str, int], entry: object, kind: Type) -> None:
-        (self.name, self.place), self.type = where, kind
+        (self.name, self.position), self.type = where, kind
         self.entry: Any = entry
         self.ends: list[Any] = []
 

@@ -209,7 +209,7 @@ class Managed:
 
     def __exit__(self, *error: Any) -> Any:
         self.lifting.tracer.flush()
-        self.lifting.tracer.force_shown()
+        self.lifting.tracer.concretize_shown()
         try:
             self.lifting.effects.look_at_flags()  # before the manager may set what becomes of them
         except (RuntimeWarning, FloatingPointError) as raised:

@@ -36,7 +36,7 @@ from ..objects import (
     asks_length,
     find_in_class,
     has_length,
-    is_ours,
+    is_internal,
     is_standard,
     is_tuple,
 )
@@ -102,7 +102,7 @@ class Iteration(Hooks):
             if cls in ROWS or cls in VIEWS_OF_DICTS:
                 return self._iter_made(value, stage.lift_array)
             method = self.stage.sources.class_attr(cls, "__iter__")
-            is_users = type(method) is types.FunctionType and not is_ours(cls)
+            is_users = type(method) is types.FunctionType and not is_internal(cls)
             if not is_users and stage.sources.defines(cls, "__next__"):
                 return self._steps(value)
             if is_users and not has_length(cls):
@@ -143,7 +143,7 @@ class Iteration(Hooks):
     def step(self, value: Any) -> Any:
         """next(value), of an iterator made in the call."""
         value = self.stage.escapes.now(value)
-        if not is_ours(type(value)):
+        if not is_internal(type(value)):
             method = self.stage.sources.class_attr(type(value), "__next__")
             if type(method) is types.FunctionType:
                 return self.call_method(method, value)

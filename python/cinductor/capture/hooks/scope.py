@@ -385,7 +385,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
         if is_a(error, OWN_ERRORS):
             raise  # noqa: PLE0704  (this is called by the handler)
         if error is None or not names_traced(error) and not comes_from_within(error):
-            self.stage.tracer.force_shown()
+            self.stage.tracer.concretize_shown()
         elif self.stage.effects.undo_call():
             raise Raised(error) from None
         if error is not None:

@@ -140,7 +140,7 @@ class Subscripts(Hooks):
 
     def _want_columns(self, value: Any, key: Any) -> None:
         """Restart the enclosing loop or branch with the list as columns, if data decide which item is read or stored."""
-        if type(value) is list and is_place(self, key) and self.stage.tracer.in_region:
+        if type(value) is list and is_arg_position(self, key) and self.stage.tracer.in_region:
             self._want_buffer(value)
             list_columns.want_table(self, value)
 
@@ -168,7 +168,7 @@ class Subscripts(Hooks):
             if is_open_key(self, value, key):
                 want_mapping(self, value, key)
             source = stage.sources.source_of(value)
-            if source != OPAQUE and not is_a(value, dict) and is_place(self, key):
+            if source != OPAQUE and not is_a(value, dict) and is_arg_position(self, key):
                 if (picked := pick(self, value, key)) is not MISSING:
                     return picked
                 self._want_columns(value, key)
@@ -190,7 +190,7 @@ class Subscripts(Hooks):
             return stage.state.lists[id(value)].item(self._index(key))
         if cls in ROWS and self._is_made(value):
             return self._made_item(value, key)
-        if cls is range and is_place(self, key) and len(value) <= MAX_OF_RANGE:
+        if cls is range and is_arg_position(self, key) and len(value) <= MAX_OF_RANGE:
             with contextlib.suppress(IndexError):  # the range raises its own
                 return stage.tracer.as_python(self.item(self.call(np.arange, value.start, value.stop, value.step), key))
         if cls in PURE_TYPES or is_a(value, types.GenericAlias):
@@ -217,7 +217,7 @@ class Subscripts(Hooks):
         """An item of a container that the call has made. is_stored: if it is absent, its default may be stored."""
         stage, missing = self.stage, ROWS[type(value)].missing
         if missing is None:
-            picked = pick(self, [*value], key) if is_place(self, key) else MISSING
+            picked = pick(self, [*value], key) if is_arg_position(self, key) else MISSING
             return stage.lift_array(value[self._place(value, key)]) if picked is MISSING else picked
         return item_or_default(self, value, self._place(value, key), missing(value), is_stored)
 
@@ -379,7 +379,7 @@ MAX_CONSTANTS, MAX_TRACED = 1024, 64  # items
 MAX_OF_RANGE = 1 << 32
 
 
-def is_place(scope: Hooks, key: Any) -> bool:
+def is_arg_position(scope: Hooks, key: Any) -> bool:
     """True for a number that is only known at run time."""
     if type(key) is not Traced or key.kind == "array" or key.dtype.kind not in "iu":
         return False

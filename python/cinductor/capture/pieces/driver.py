@@ -28,7 +28,7 @@ from ...base.signature import method_of, signature_of
 from ...calls.budget import needs_no_break
 from ...calls.job import Job
 from ..call_state import REST
-from ..calls.functions import why_not_followed
+from ..calls.functions import why_not_inlined
 from ..kinds import NO_VALUE
 from ..syntax.jumps import exits_of, with_exits_after
 from ..syntax.names import walk
@@ -52,7 +52,7 @@ MAX_SPLITS = 24  # of one function
 TRIED = 64  # calls after which the choice of pieces for NumPy is final
 MANY = 1000  # calls of a piece that NumPy has run: more are too many to wait for the other pieces
 FEW = 3  # first calls of a piece, before anything is known about it
-MAX_FOLLOWED = 64  # called functions that have broken inside
+MAX_INLINED = 64  # called functions that have broken inside
 REVIEWS = frozenset({256, 1024})  # calls after which the choice is reviewed
 
 
@@ -153,7 +153,7 @@ class SplitPlan:
         self.pieces: list[Any] = []  # compiled functions
         self.made: dict[types.CodeType, Any] = {}
         self.codes: dict[types.CodeType, bool] = {}  # code of dispatchers (True) and pieces
-        self.followed: dict[int, tuple[Any, Any]] = {}
+        self.inlined: dict[int, tuple[Any, Any]] = {}
         self.splits = self.calls = 0
         self.awaits_split = False  # breaks were noted, and calls pay for the split at them
         self.is_over = False
@@ -168,7 +168,7 @@ class SplitPlan:
 
     def callees(self) -> list[Any]:
         """Called functions that have broken inside and are compiled separately."""
-        return [made for f, made in list(self.followed.values()) if made is not f]
+        return [made for f, made in list(self.inlined.values()) if made is not f]
 
     @property
     def is_inexact(self) -> bool:
@@ -221,7 +221,7 @@ class SplitPlan:
         self.splits += 1
         self.driver, self.is_tried = None, False
         if (compiled := self.asked and self.asked()) is not None:
-            compiled.note_driven(None, None, None, False)  # type: ignore[union-attr]
+            compiled.note_split_calls(None, None, None, False)  # type: ignore[union-attr]
         if self.splits > MAX_SPLITS:
             self.is_over = True
             return
@@ -289,7 +289,7 @@ class SplitPlan:
 
     def follow(self, f: Any) -> Any:
         """The replacement of a called function that has broken inside: it is compiled separately."""
-        found = self.followed.get(id(f))
+        found = self.inlined.get(id(f))
         if found is not None:
             return found[1]
         if type(f) is types.MethodType:
@@ -298,9 +298,9 @@ class SplitPlan:
         if type(f) is not types.FunctionType or "<" in f.__qualname__:
             return f
         like = types.SimpleNamespace(fn_globals=self.fn.__globals__)
-        made = f if why_not_followed(f, like) else lazy.load("compile").make(f, self.settings, False)  # type: ignore[arg-type]
-        if len(self.followed) < MAX_FOLLOWED:
-            self.followed[id(f)] = (f, made)
+        made = f if why_not_inlined(f, like) else lazy.load("compile").make(f, self.settings, False)  # type: ignore[arg-type]
+        if len(self.inlined) < MAX_INLINED:
+            self.inlined[id(f)] = (f, made)
         return made
 
     def run(self, args: Any, kwargs: Any) -> Any:

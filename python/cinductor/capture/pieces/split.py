@@ -215,7 +215,7 @@ class Split:
         level = max((self.marks.levels[n] for n in own), default=0)
         if self.marks.inner.intersection(own):
             if not blocks_of(node):
-                Followed().visit(node)
+                Inlined().visit(node)
                 self.follows = True
         if not blocks_of(node):
             is_open = ROWS[type(node)].piece == OPENED and level < MAX_LEVEL
@@ -369,7 +369,7 @@ class Split:
         return frozenset(name for name, count in counts.items() if count == 1)
 
 
-class Followed(ast.NodeTransformer):
+class Inlined(ast.NodeTransformer):
     """Replaces calls in a statement that broke inside the called function: that function is compiled separately."""
 
     def visit_Call(self, node: ast.Call) -> ast.AST:

@@ -15,7 +15,7 @@ import sys
 import types
 from typing import Any
 
-from .structure import SLOT, Block, Structure, Unknown, is_place, negated
+from .structure import SLOT, Block, Structure, Unknown, is_arg_position, negated
 
 APPENDED = "__ci_appended"
 COMPREHENSIONS: dict[str, Any] = {
@@ -244,7 +244,7 @@ class Reader:
             body.append(value)
         elif isinstance(value, Imported):
             value.fill(self, target)
-        elif getattr(value, "ci_in_place", False) and is_place(value.left, target):
+        elif getattr(value, "ci_in_place", False) and is_arg_position(value.left, target):
             self.emit(ast.AugAssign(target, value.op, value.right))
         elif body and isinstance(body[-1], ast.Assign) and body[-1].value is value:
             body[-1].targets.append(target)

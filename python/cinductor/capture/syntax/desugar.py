@@ -34,7 +34,7 @@ import sys
 from typing import Any
 
 from ...base.records import NamedTuple
-from ...base.user_frame import OURS
+from ...base.user_frame import OWN_NAMES
 from .names import (
     FunctionNode,
     Names,
@@ -83,16 +83,16 @@ class PatternReads(Transformer):
         return at(node, item) if is_read else node  # type: ignore[arg-type]
 
 
-def at(place: ast.AST, item: ast.expr) -> ast.expr:
+def at(location: ast.AST, item: ast.expr) -> ast.expr:
     """A read of an item, at a position."""
     new = duplicate(item)
     for node in walk(new):
-        placed(node, place)
+        placed(node, location)
     return new
 
 
-def constant(place: ast.AST, value: Any) -> ast.expr:
-    return placed(ast.Constant(value), place)
+def constant(location: ast.AST, value: Any) -> ast.expr:
+    return placed(ast.Constant(value), location)
 
 
 def is_rest(pattern: ast.pattern) -> bool:
@@ -221,13 +221,13 @@ class Matches(Transformer):
             read = ast.Subscript(ast.Name(name, ast.Load()), ast.Constant(k), ast.Load())
             case.bound.append((own, read))
 
-    def binding(self, place: ast.AST, name: str, value: ast.expr) -> ast.expr:
+    def binding(self, location: ast.AST, name: str, value: ast.expr) -> ast.expr:
         """A test that is true and binds a name."""
-        target = placed(ast.Name(name, ast.Store()), place)
+        target = placed(ast.Name(name, ast.Store()), location)
         compare = ast.Compare(
-            placed(ast.NamedExpr(target, value), place), [ast.IsNot()], [constant(place, Ellipsis)]
+            placed(ast.NamedExpr(target, value), location), [ast.IsNot()], [constant(location, Ellipsis)]
         )
-        return placed(compare, place)
+        return placed(compare, location)
 
     # --- the chain ---
 
@@ -249,29 +249,29 @@ class Matches(Transformer):
         chain: list[ast.stmt] = []
         shown = self.shown(node, cases)
         for case, written in zip(reversed(cases), reversed(node.cases), strict=True):
-            place, tests = written.pattern, list(case.tests)
+            location, tests = written.pattern, list(case.tests)
             for name, item in case.bound:
                 if name in shown and written.guard is not None:
-                    tests.append(self.binding(place, name, at(place, item)))
+                    tests.append(self.binding(location, name, at(location, item)))
             if written.guard is not None:
                 tests.append(PatternReads(case.bound).visit(written.guard))
             binds: list[ast.stmt] = []
             for name, item in case.bound:
-                target = placed(ast.Name(name, ast.Store()), place)
-                binds.append(placed(ast.Assign([target], at(place, item)), place))
+                target = placed(ast.Name(name, ast.Store()), location)
+                binds.append(placed(ast.Assign([target], at(location, item)), location))
             body = [*binds, *written.body]
             if tests or chain:  # cases that are never tried make their names local
-                chain = [placed(ast.If(all_of(tests, place), body, chain), place)]
+                chain = [placed(ast.If(all_of(tests, location), body, chain), location)]
             else:
                 chain = body
         return chain
 
 
-def all_of(tests: list[ast.expr], place: ast.AST) -> ast.expr:
+def all_of(tests: list[ast.expr], location: ast.AST) -> ast.expr:
     """True if all hold."""
     if not tests:
-        return constant(place, True)
-    return tests[0] if len(tests) == 1 else placed(ast.BoolOp(ast.And(), tests), place)
+        return constant(location, True)
+    return tests[0] if len(tests) == 1 else placed(ast.BoolOp(ast.And(), tests), location)
 
 
 def are_rows(subject: ast.Tuple, patterns: list[ast.pattern]) -> bool:
@@ -444,7 +444,7 @@ class Comprehensions(Visitor):
         arguments = ast.arguments([], [ast.arg(n) for n in given], None, [], [], None, [])
         ends = [placed_at_end(statement, node) for statement in statements(f"{after}\nreturn {result}", default=default)]
         kind = "listcomp" if isinstance(inner, ast.ListComp) else "genexpr"
-        name = f"{OURS}{kind}{len(self.functions)}"
+        name = f"{OWN_NAMES}{kind}{len(self.functions)}"
         function = ast.FunctionDef(name, arguments, [*statements(before), *body, *ends], [])
         if "type_params" in ast.FunctionDef._fields:
             function.type_params = []  # type: ignore[attr-defined]
@@ -500,7 +500,7 @@ def parsed(text: str) -> list[ast.stmt]:
         if isinstance(node, ast.Name):
             node.id = node.id.replace("made_", "made.")
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            node.ci_is_ours = node.func.id in OF_STAGE  # type: ignore[attr-defined]
+            node.ci_is_internal = node.func.id in OF_STAGE  # type: ignore[attr-defined]
     return tree.body
 
 

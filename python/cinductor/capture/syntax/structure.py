@@ -56,7 +56,7 @@ class Block:
         return not self.body and not self.items and self.pops == 0
 
 
-def is_place(value: Any, target: Any) -> bool:
+def is_arg_position(value: Any, target: Any) -> bool:
     """True if the expression read is the target of the store."""
     if type(value) is not type(target):
         return False
@@ -362,7 +362,7 @@ class InPlace(Transformer):
     def visit_Assign(self, node: ast.Assign) -> Any:
         value: Any = node.value
         target: Any = node.targets[0]
-        if getattr(value, "ci_in_place", False) and is_place(value.left, target):
+        if getattr(value, "ci_in_place", False) and is_arg_position(value.left, target):
             made = ast.AugAssign(target, value.op, value.right)
             return ast.copy_location(made, node)
         return node

@@ -15,18 +15,18 @@ static bool
 is_thin(const CiLowering *low, const CiExpr *extent)
 {
     int64_t value;
-    return ci_expr_is_const(extent, &value) && value >= 0 && value <= CI_CHOOSE(low, frame_border);
+    return ci_expr_is_const(extent, &value) && value >= 0 && value <= CI_CHOOSE(low, border_width);
 }
 
 /* Finds the start of the box along axis k of base, and the slab after it. */
 static bool
 find_slabs(CiLowering *low, const CiNode *base, const CiNode *view, const CiExpr *const *index,
-           const CiExpr *const *element, int k, CiFrame *frame)
+           const CiExpr *const *element, int k, CiBorder *border)
 {
     const CiExpr *start = ci_expr_sub(low->sym, element[k], index[k]);
     const CiExpr *end = ci_expr_add(low->sym, start, view->sizes[k]);
-    frame->starts[k] = start;
-    frame->ends[k] = end;
+    border->starts[k] = start;
+    border->ends[k] = end;
     return is_thin(low, start) && is_thin(low, ci_expr_sub(low->sym, base->sizes[k], end));
 }
 
@@ -37,21 +37,21 @@ is_large(const CiLowering *low, const CiNode *base)
     CiAmount bytes = ci_amount(ci_dtype_size(base->dtype));
     for (int k = 0; k < base->rank; k++)
         bytes = ci_amount_of(bytes, base->sizes[k]);
-    return ci_amount_likely(bytes) >= ci_choice(machine, CI_CHOICE_frame_bytes);
+    return ci_amount_likely(bytes) >= ci_choice(machine, CI_CHOICE_border_bytes);
 }
 
 bool
-ci_lowering_find_frame(CiLowering *low, const CiNode *base, CiNode *view, CiFrame *frame)
+ci_lowering_find_border(CiLowering *low, const CiNode *base, CiNode *view, CiBorder *border)
 {
     if (view->rank != base->rank || !is_large(low, base))
         return false;
     CiNest box = {0};
     const CiExpr *const *index = ci_lowering_point_axes(low, &box, view->rank, view->sizes);
     const CiExpr *const *element = ci_view_base_index(low, view, base, index);
-    frame->starts = CI_NEW_ARRAY(low->ctx, const CiExpr *, base->rank + 1);
-    frame->ends = CI_NEW_ARRAY(low->ctx, const CiExpr *, base->rank + 1);
+    border->starts = CI_NEW_ARRAY(low->ctx, const CiExpr *, base->rank + 1);
+    border->ends = CI_NEW_ARRAY(low->ctx, const CiExpr *, base->rank + 1);
     for (int k = 0; k < base->rank; k++)
-        if (!find_slabs(low, base, view, index, element, k, frame))
+        if (!find_slabs(low, base, view, index, element, k, border))
             return false;
     return true;
 }
@@ -76,7 +76,7 @@ store_slab(CiLowering *low, CiNode *node, const CiExpr *const *starts, const CiE
 /* The slab of axis k spans the box along the axes before k, and the whole array along the axes
  * after it. */
 void
-ci_lowering_store_frame(CiLowering *low, CiNode *node, const CiFrame *frame, CiStorage storage)
+ci_lowering_store_border(CiLowering *low, CiNode *node, const CiBorder *border, CiStorage storage)
 {
     CiSym *sym = low->sym;
     const CiExpr *zero = ci_expr_const(sym, 0);
@@ -87,7 +87,7 @@ ci_lowering_store_frame(CiLowering *low, CiNode *node, const CiFrame *frame, CiS
         sizes[k] = node->sizes[k];
     }
     for (int k = 0; k < node->rank; k++) {
-        const CiExpr *before = frame->starts[k], *end = frame->ends[k],
+        const CiExpr *before = border->starts[k], *end = border->ends[k],
                      *behind = ci_expr_sub(sym, node->sizes[k], end);
         sizes[k] = before;
         if (before != zero)

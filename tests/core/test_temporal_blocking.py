@@ -7,7 +7,7 @@ import pytest
 
 import cinductor
 
-EVERY = {"choices": "trip_bytes=1,doubled_bytes=1,frame_bytes=1"}
+EVERY = {"choices": "iteration_bytes=1,doubled_bytes=1,border_bytes=1"}
 
 
 def jacobi(x, n):
@@ -195,7 +195,7 @@ DOUBLED = [
 def test_loops_exchange_two_buffers(function, shapes, is_doubled, order, device, backend, dynamic):
     """NumPy's bits, also in elements outside the part that the loop replaces."""
     rng = np.random.default_rng(5)
-    options = {"choices": "trip_bytes=1,doubled_bytes=1,frame_bytes=1,doubled_iterations=1"} | ({"offload": "always"} if device == "cuda" else {})
+    options = {"choices": "iteration_bytes=1,doubled_bytes=1,border_bytes=1,doubled_iterations=1"} | ({"offload": "always"} if device == "cuda" else {})
     for n in (18, 19):
         given = [np.asarray(rng.random(shape), order=order) for shape in shapes]
         compiled = cinductor.compile(function, dynamic=dynamic, device=device, backend=backend, options=options)
@@ -215,7 +215,7 @@ def test_views_keep_elements_between(function, shapes, _):
     got, want = base.copy(), base.copy()
     part = tuple(slice(0, 2 * s, 2) for s in shapes[0])
     others = [rng.random(shape) for shape in shapes[1:]]
-    options = {"choices": "trip_bytes=1,doubled_bytes=1,frame_bytes=1,doubled_iterations=1"}
+    options = {"choices": "iteration_bytes=1,doubled_bytes=1,border_bytes=1,doubled_iterations=1"}
     cinductor.compile(function, dynamic=False, backend="interp", options=options)(got[part], *map(np.copy, others), 18)
     function(want[part], *map(np.copy, others), 18)
     np.testing.assert_array_equal(got, want)

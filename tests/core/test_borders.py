@@ -6,7 +6,7 @@ import pytest
 import cinductor
 from cinductor import compile
 
-WAYS = {"backend": "interp", "options": {"choices": "frame_bytes=1"}}
+WAYS = {"backend": "interp", "options": {"choices": "border_bytes=1"}}
 
 
 def a_copy(x, box, v):

@@ -64,7 +64,7 @@ ci_stencil_forget(Translator *t)
 void
 ci_stencil_here(Translator *t, int label)
 {
-    ci_stencil_place_label(t->code, label);
+    ci_stencil_location_label(t->code, label);
     ci_stencil_forget(t);
 }
 
@@ -85,10 +85,10 @@ ci_stencil_new_symbol(Translator *t, const CiExpr *symbol)
     return slot;
 }
 
-Place *
-ci_stencil_place(Translator *t, const CiMemory *memory)
+Slot *
+ci_stencil_slot(Translator *t, const CiMemory *memory)
 {
-    Place *place = ci_map_find(t->memories, CI_KEY(memory));
+    Slot *place = ci_map_find(t->memories, CI_KEY(memory));
     if (!place)
         REFUSE(t, "memory %s is not of a kind that stencils reach", memory->name);
     return place;

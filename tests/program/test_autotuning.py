@@ -53,9 +53,9 @@ def clock():
         asked[name] = asked.get(name, 0) + 1
         return said.get((name, number), said.get(name, 1000))
 
-    _core.set_race_clock(take)
+    _core.set_autotune_clock(take)
     yield said, asked
-    _core.set_race_clock(None)
+    _core.set_autotune_clock(None)
 
 
 def begun(fn, *args, **settings):
@@ -243,11 +243,11 @@ def test_a_plan_that_fails_in_a_call_takes_no_part_any_more(clock):
     own = specialization.program
     bad = _core.recompile(own, {**own.option_values, "nan_asserts": True}, "c", ())
     over = []
-    specialization.race([("default", own, None), ("bad", bad, None)], {}, lambda *what: over.append(what))
+    specialization.autotune([("default", own, None), ("bad", bad, None)], {}, lambda *what: over.append(what))
     said["bad"] = 1
     for _ in range(5):
         np.testing.assert_array_equal(compiled(x), x * 2 + 1)
-    plans, ((number, winner, *_),) = specialization.race_rows
+    plans, ((number, winner, *_),) = specialization.autotune_rows
     assert winner == "default" and over == [(specialization, number)] and number == 0
     assert plans[0] == ("default", None) and "NaN" in plans[1][1]
 
@@ -259,11 +259,11 @@ def test_plans_whose_results_lie_elsewhere_take_no_part():
     other(X)
     (specialization,) = compiled.specializations
     own, strange = specialization.program, other.specializations[0].program
-    specialization.race([("default", own, None), ("strange", strange, None)], {}, print)
-    assert dict(specialization.race_rows[0])["strange"] == "its results are stored in other memory"
+    specialization.autotune([("default", own, None), ("strange", strange, None)], {}, print)
+    assert dict(specialization.autotune_rows[0])["strange"] == "its results are stored in other memory"
     np.testing.assert_array_equal(compiled(X), X * 2 + 1)
     with pytest.raises(ValueError, match="the first plan of a race is the program's own"):
-        other.specializations[0].race([("default", own, None)], {}, print)
+        other.specializations[0].autotune([("default", own, None)], {}, print)
 
 
 # --- every plan gives the same --------------------------------------------------------------------
@@ -380,7 +380,7 @@ def softmax(x):
     e = np.exp(x - np.max(x, axis=-1, keepdims=True))
     return e / np.sum(e, axis=-1, keepdims=True)
 
-_core.set_race_clock(lambda name, number: 700 if name == "apart=1" else 1000)
+_core.set_autotune_clock(lambda name, number: 700 if name == "apart=1" else 1000)
 f, x = cinductor.compile(softmax, mode="max-autotune-no-cudagraphs"), np.ones((64, 96))
 f(x), f(x)
 if sys.argv[1] == "leave":

@@ -93,7 +93,7 @@ key_of(const CiUfuncVector *vector, char key[65])
 }
 
 int64_t
-ci_ufunc_verdict_read(const CiUfuncVector *vector, int *variant)
+ci_ufunc_decision_read(const CiUfuncVector *vector, int *variant)
 {
     CiCache *cache = vector->verdicts ? *vector->verdicts->cache : NULL;
     char key[65];
@@ -109,7 +109,7 @@ ci_ufunc_verdict_read(const CiUfuncVector *vector, int *variant)
 }
 
 void
-ci_ufunc_verdict_write(const CiUfuncVector *vector, int variant, int64_t points)
+ci_ufunc_decision_write(const CiUfuncVector *vector, int variant, int64_t points)
 {
     CiCache *cache = vector->verdicts ? *vector->verdicts->cache : NULL;
     Note note = {points, variant, 0};
