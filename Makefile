@@ -126,8 +126,8 @@ bench-gpu:
 fuzz: $(TESTING)
 	$(PY) tests/support/fuzz.py --seconds $(or $(SECONDS),600)
 	CINDUCTOR_FUZZ=$(or $(N),5000) $(PY) -m pytest -q tests/program/test_fuzz.py tests/capture/test_memory.py tests/core/test_pools.py tests/capture/test_hidden_state.py \
-	  tests/capture/test_changing_world.py tests/numpy/test_op_matrix.py tests/program/test_ways.py tests/numpy/test_indexing.py tests/core/test_indirect.py \
-	  tests/program/test_programs.py tests/core/test_core.py tests/core/test_golden.py -k 'not test_core or random'
+	  tests/capture/test_changing_world.py tests/numpy/test_op_matrix.py tests/program/test_ways.py tests/program/test_tuples.py tests/numpy/test_indexing.py \
+	  tests/core/test_indirect.py tests/program/test_programs.py tests/core/test_core.py tests/core/test_golden.py -k 'not test_core or random'
 
 planted: $(TESTING)
 	$(PY) tests/support/planted.py $(or $(N),3000)

@@ -405,3 +405,69 @@ def test_names_of_cases_that_are_never_tried_are_local():
     compiled = cinductor.compile(bound_in_a_case_that_is_never_tried, backend="interp")
     for k in (1, 2, 1):
         check(bound_in_a_case_that_is_never_tried, np.array([2.0, 3]), k, compiled=compiled)
+
+
+# --- names that a pattern binds in a piece, or leaves as they are ---------------------------------------------------
+
+
+def left_by_a_sequence(x, g):
+    s = 0.0
+    for _ in range(2):
+        match g:
+            case (s, 1):
+                x[1] = 2
+        print(end="", flush=True)
+        x += 1
+    return x, s
+
+
+def left_by_a_star(x, g):
+    s, rest = 0.0, []
+    for _ in range(2):
+        match g:
+            case (1, *rest):
+                x[1] = 2
+        print(end="", flush=True)
+        x += 1
+    return x, s, rest
+
+
+def left_by_a_mapping(x, g):
+    rest = None
+    for _ in range(2):
+        match {"a": g[0], "b": g[1]}:
+            case {"a": 1, **rest}:
+                x[1] = 2
+        print(end="", flush=True)
+        x += 1
+    return x, rest
+
+
+def left_by_an_alternative(x, g):
+    s = 0.0
+    for _ in range(2):
+        match g:
+            case (2 | 3, 1) as s:
+                x[1] = 2
+        print(end="", flush=True)
+        x += 1
+    return x, s
+
+
+def left_by_a_handler(x, g):
+    s = None
+    for _ in range(2):
+        try:
+            x[g[0]] += 1
+        except IndexError as s:  # noqa: F841
+            x[0] -= 1
+        print(end="", flush=True)
+        x += 1
+    return x, s
+
+
+@pytest.mark.parametrize("fn", [left_by_a_sequence, left_by_a_star, left_by_a_mapping, left_by_an_alternative, left_by_a_handler])
+def test_a_piece_gets_the_names_that_a_pattern_may_bind(fn):
+    compiled = cinductor.compile(fn, backend="interp")
+    for g in [(1, 2), (2, 1), (1, 2), (1, 1), (3, 1), (7, 2)]:
+        check(fn, np.array([1.0, -2.0, 3.0]), g, compiled=compiled)

@@ -32,6 +32,7 @@ KINDS = {  # name: share of the time
     "lists": 2,
     "operands": 4,
     "numbers": 4,
+    "tuples": 3,
     "memory": 4,
     "sizes": 3,
     "state": 8,
@@ -49,6 +50,7 @@ def checks():
     import test_fuzz
     import test_hidden_state
     import test_memory
+    import test_tuples
 
     def generated(made, *ways):
         """A program runs in one of these ways, and by chance in others: more programs find more than more ways do."""
@@ -61,6 +63,7 @@ def checks():
         "lists": generated(loop_generator.Lists, "interp", "dynamic"),
         "operands": generated(operand_generator.Generator, "interp", "dynamic"),
         "numbers": generated(number_generator.Generator, "interp", "dynamic"),
+        "tuples": test_tuples.check,
         "memory": test_memory.check,
         "sizes": generated(size_generator.Generator, "dynamic", "stencil, dynamic", "c, dynamic"),
         "state": test_hidden_state.check,

@@ -269,13 +269,15 @@ class Lifting:
             return value
         inside = self.lift_items(value)
         items = [*map(self.lift_tuple, inside)]
-        return inside if all(map(operator.is_, items, inside)) else self.inside(inside, items)
+        if all(map(operator.is_, items, inside)):
+            return inside
+        return remade(value, items) if inside is value else self.inside(inside, items)  # the call has made it, or the caller
 
     def inside(self, value: Any, items: list[Any]) -> Any:
         """A tuple or list with traced items in place of one that other code has; a tuple is that one again where it leaves."""
         made = remade(value, items)
         if is_a(value, tuple):
-            self.effects.remade[id(made)] = made, value
+            self.effects.remade[id(made)] = made, self.effects.outside(value)
         return made
 
     def shown(self, value: Any) -> Any:

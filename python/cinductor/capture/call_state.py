@@ -111,6 +111,7 @@ class Stage:
         self.has_draws_apart = way.draws_apart  # outside of loops and branches they are library calls, until one is captured
         self.leaves_open = way.leaves_open  # leave conditions on sizes to the program
         self.has_left_open = False  # a condition was left to the program
+        self.chooses_tuples = False  # a tuple of the program stands for one of several: `is` cannot tell which
         self.limit = math.inf  # seconds of capture work
         self.why_whole = ""  # why NumPy may not continue
         self.allowance: Allowance | None = None  # of the capture, in all its attempts

@@ -217,6 +217,7 @@ def let_go(tracer: _core.Tracer, sources: Sources, arrays: Arrays) -> None:
         ]
         for key, source in dead:
             entered.pop(source, None)
+            sources.repeated.discard(source)
             del known[key]
         let_go_repeated(sources)
         is_done = not let_go_arrays(tracer, arrays, own) and not dead

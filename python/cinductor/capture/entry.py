@@ -282,13 +282,14 @@ def returnable(stage: Stage, value: Any, reached: dict[int, int], seen: dict[int
         seen[id(value)] = value
         made = DeferredObject(stage.state.lists[id(value)].recipe())
         return returnable(stage, made, reached, seen)
-    source = stage.sources.source_of(value)
+    real = stage.effects.remade.get(id(value), (None, value))[1]  # the caller's tuple, of which this one has the items
+    source = stage.sources.source_of(real)
     if source is not None:
         if source >= 0:
-            reached[id(value)] = source
+            reached[id(real)] = source
         elif not stage.tracer.needs_python:
             stage.effects.note(f"returns a {cls.__name__} that no guard reaches")
-        return value
+        return real
     if cls is slice and any(type(v) is Traced for v in bounds_of(value)):
         return DeferredObject((slice, *(returnable(stage, v, reached, seen) for v in bounds_of(value))))
     if cls is frozenset and any(type(v) is Traced for v in value):

@@ -15,7 +15,7 @@ from typing import Any
 from ... import _core
 from ...base.user_frame import OWN_NAMES
 from ..kinds import UNBOUND, is_array, is_int, is_one, is_same, kind_of, leaves, rebuilt
-from ..objects import MaybeUnbound, Traced
+from ..objects import SINGLE, MaybeUnbound, Traced, is_record
 from . import lattice, list_buffer
 from .alias import Objects, PeelFirstIteration
 from .carried_types import Types
@@ -481,6 +481,7 @@ class Carried(LoopState):
             if type(step) is int or (type(step) is Traced and step.is_fixed):
                 self.steps[name] = step
                 return
+        self.loop.scope.stage.chooses_tuples |= type(value) not in SINGLE and is_record(type(value))
         self.types.widen(name, head, value)
 
     # --- names that only iterations bind ---

@@ -32,7 +32,7 @@ from ..kinds import (
     rebuilt,
 )
 from ..made_lists import listed
-from ..objects import Traced
+from ..objects import SINGLE, Traced, is_record
 from .alias import PeelFirstIteration
 from .backings import JOINS, backing_of, keep_backing, list_of
 from .columns import Column
@@ -310,6 +310,7 @@ class AppendedItems(Columns):
         is_prefix = len(now) >= count and now[count - 1] is UNKNOWN
         if not is_prefix or not all(map(is_unchanged, now[: count - 1], self.before)):
             self.loop.fail("a list grows in other ways than by append")
+        self.loop.scope.stage.chooses_tuples |= any([is_record(type(item)) for item in now[count:] if type(item) not in SINGLE])
         self.items = [Item(appended, self.rows_of(appended)) for appended in self.loop.lifted(now[count:])]
         if len(self.items) > MAX_APPENDED:
             self.loop.fail("an iteration appends many items to a list")

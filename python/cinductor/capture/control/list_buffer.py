@@ -27,7 +27,7 @@ from ...numpy.surface import require, small_ints
 from ..iterators import Items
 from ..kinds import Size, have_same_structure, is_int, is_same, is_tagged, leaves, rebuilt, strength
 from ..made_lists import listed, queue_of, tuples
-from ..objects import MISSING, Traced, is_internal
+from ..objects import MISSING, SINGLE, Traced, is_internal, is_record
 from .columns import SEVERAL_TYPES, Column, empty_columns, is_alike, like_of, number_kind
 from .region import Region, RegionBreak
 
@@ -143,6 +143,7 @@ class ListBuffer(Columns):
             self.widened(item).put(position, item)
             return
         slot = self.slot(position)
+        self.scope.stage.chooses_tuples |= type(item) not in SINGLE and is_record(type(item))
         for leaf, column in zip(leaves(self.scope.stage.lifting.lift_tuple(item)), self.columns, strict=True):
             column.store(self.scope, slot, leaf)
 

@@ -31,7 +31,7 @@ from ..kinds import (
     rebuilt,
     strength,
 )
-from ..objects import CONSTANT_LEAVES, SINGLE, MaybeUnbound, Traced
+from ..objects import CONSTANT_LEAVES, SINGLE, MaybeUnbound, Traced, is_record, remade
 from ..syntax.jumps import RETURN, VALUE
 from . import lattice
 from .alias import Objects, Source, may_differ_in_layout, sources_in
@@ -110,8 +110,10 @@ class Merge:
         for name in (*wanted, *snapshot.containers):
             values = [end.names.get(name, UNBOUND) for end in self.ends]
             for end, block, value, new in zip(self.ends, self.blocks, values, self.region.lifted(values), strict=True):
-                if new is not value and values[0] is not values[1]:
-                    end.add(block, {name: new})
+                if values[0] is not values[1]:
+                    self.region.scope.stage.chooses_tuples |= type(value) not in SINGLE and is_record(type(value))
+                    if new is not value:
+                        end.add(block, {name: new})
         self.check_objects((*wanted, *snapshot.containers))
         plan = {name: self.plan(name) for name in (*wanted, *snapshot.containers)}
         appended = self.plan_appended()
@@ -253,7 +255,17 @@ class Merge:
             if any(type(answer) is Reason for answer in answers) or any(self.is_one_of_before(*p) for p in pairs):
                 return self.plan_either(a, b)
         parts = [self.place(name, answer, x, y) for answer, (x, y) in zip(answers, pairs, strict=True)]
-        return rebuilt(a, iter(parts))
+        made = rebuilt(a, iter(parts))
+        return made if a is b or type(a) in SINGLE else self.apart(made, (a, b))
+
+    def apart(self, made: tuple[Any, ...], arms: tuple[Any, Any]) -> Any:
+        """A merged value in which a tuple is that of the first arm only if it is that of the second one, too."""
+        if type(made) in SINGLE or not is_record(type(made)):
+            return made
+        parts = [*map(self.apart, made, zip(*arms, strict=True))]
+        first, second = map(self.region.scope.stage.effects.outside, arms)
+        is_one = (made is not arms[0] or first is second) and all(part is item for part, item in zip(parts, made, strict=True))
+        return made if is_one else remade(made, parts)
 
     def plan_unbound(self, name: str, a: object, b: object) -> Any:
         if not name.startswith(OWN_NAMES):

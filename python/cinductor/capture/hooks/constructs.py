@@ -38,6 +38,7 @@ from ..objects import (
     Traced,
     contains_traced,
     defines,
+    is_record,
 )
 from ..syntax.jumps import VALUE
 
@@ -550,6 +551,9 @@ class TracedControl(PlainControl):
         if type(a) is Traced and type(b) is Traced and a is not b:
             self.stage.arrays.note_distinct(a, b)
             self.stage.regions.aliases.note_distinct(a, b)
+        is_open = self.stage.chooses_tuples and self.stage.captures and not self.stage.tracer.effects
+        if is_open and a is not b and type(a) is type(b) and is_record(type(a)):
+            raise Replan("regions", "`is` compares tuples, one of which data may choose")
         return a is b
 
     def then(self, value: Any) -> Any:

@@ -405,6 +405,10 @@ def pick(scope: Hooks, value: Any, key: Any) -> Any:
     traced = [leaf for row in rows for leaf in row if type(leaf) is Traced]
     if len(rows) > MAX_TRACED and traced or any(leaf.strong is not None for leaf in traced):
         return MISSING
+    if type(like) is tuple:
+        if not stage.captures:  # Python tells the objects apart
+            return MISSING
+        stage.chooses_tuples = True
     parts = []
     for column, kind in zip(zip(*rows, strict=True), kinds, strict=True):
         part = scope.item(scope.call(np.array, list(column), kind[1]), key)  # type: ignore[index]

@@ -419,9 +419,8 @@ def is_trivial(node: ast.stmt) -> bool:
 
 
 def mentioned(node: ast.AST) -> Set:
-    """Every name in a statement."""
-    found = {n.id for n in walk(node) if isinstance(n, ast.Name)}
-    return frozenset(found | {n.name for n in walk(node) if isinstance(n, ast.FunctionDef)})
+    """Every name in a statement, those that patterns bind included."""
+    return binds(node).union([n.id for n in walk(node) if isinstance(n, ast.Name)])
 
 
 def own_binds(node: ast.AST) -> list[str]:
