@@ -98,7 +98,8 @@ static int32_t
 run_kernel(CiInterpRun *r, char *scalars, Partials *partials, bool is_checked)
 {
     const CiInterpKernel *kernel = r->kernel;
-    memcpy(r->env, kernel->initial, sizeof *r->env * (size_t)kernel->nslots);
+    if (kernel->nslots > 0)
+        memcpy(r->env, kernel->initial, sizeof *r->env * (size_t)kernel->nslots);
     memcpy(r->env, r->launch->sizes, sizeof *r->env * (size_t)kernel->nsizes);
     memcpy(r->memory, r->launch->buffers, sizeof *r->memory * (size_t)kernel->nbuffers);
     take_arguments(r, scalars);

@@ -74,8 +74,8 @@ class Lifting:
         """
         if self.tracer.has_fallen_back:
             return value
-        if (known := self.effects.inside(value)) is not None:
-            return known  # made in the call, which therefore runs in Python each time
+        if (known := self.effects.twins.get(id(value))) is not None:
+            return known[0]  # made in the call, which therefore runs in Python each time
         found = self.sources.entered.get(source)
         if found is not None and found[0] is value:
             return found[1]
@@ -184,8 +184,8 @@ class Lifting:
         if (cls in FREE_TYPES and cls is not types.FunctionType) or is_a(value, type):
             return value
         if is_record(cls):
-            if (known := self.effects.inside(value)) is not None:
-                return known
+            if (known := self.effects.twins.get(id(value))) is not None:
+                return known[0]
             items = [self.lift(v) for v in value]
             return value if all(a is b for a, b in zip(items, value, strict=True)) else self.inside(value, items)
         self.sources.note_opaque(value)
@@ -197,7 +197,7 @@ class Lifting:
         """
         if self.tracer.has_fallen_back:
             return value
-        return self.array(value, OPAQUE) if type(value) is np.ndarray else self.effects.inside(value) or value
+        return self.array(value, OPAQUE) if type(value) is np.ndarray else self.effects.twins.get(id(value), (value,))[0]
 
     def array(self, value: np.ndarray, source: int) -> Any:
         """The Traced value for an array that a source reaches."""
@@ -256,7 +256,8 @@ class Lifting:
         if source == OPAQUE:
             if is_a(value, dict):
                 return self.lifted_items(value)
-            return self.effects.inside(value) or self.inside(value, [self.lift(v) for v in value])
+            known = self.effects.twins.get(id(value))
+            return self.inside(value, [self.lift(v) for v in value]) if known is None else known[0]
         items = self.items_of(value, source)
         if is_a(value, dict):
             plain = plain_class(value)
@@ -301,8 +302,8 @@ class Lifting:
         if cls is np.ndarray:
             known = self.effects.arrays.known.get(id(value))
             return value if known is None else known[2]
-        if (known := self.effects.inside(value)) is not None:
-            return known
+        if (pair := self.effects.twins.get(id(value))) is not None:
+            return pair[0]
         if not (cls in COMPARED or is_record(cls)):
             return value
         is_keyed = is_a(value, dict)

@@ -77,7 +77,7 @@ class Effects:
         self.plain_hooks = plain_hooks
         self.given: dict[int, tuple[Any, Any]] = {}  # by the id of a function: what other code has in place of it, and the function
         self.remade: dict[int, tuple[Any, Any]] = {}  # id -> a tuple with traced values, and the real one that other code has
-        self.twins: dict[int, int] = {}  # by the id of a real tuple: the key of the tuple that the call made
+        self.twins: dict[int, tuple[Any, Any]] = {}  # by the id of a real tuple: what `remade` has of it
         self.handed_out: set[int] = set()  # ids of objects made in the call that other code may have
         self.without_contents: dict[int, tuple[Any, Any]] = {}  # a broadcast or flags object, with what it was made from
         self.normals: dict[int, tuple[Any, Any, Any]] = {}  # id -> a generator of Python, the array of its kept number, and its version
@@ -259,20 +259,14 @@ class Effects:
 
     def note_tuple(self, made: Any, real: Any) -> None:
         """Record the real tuple that other code has in place of one that the call has made."""
-        self.remade[id(made)] = made, real
-        self.twins[id(real)] = id(made)
+        self.remade[id(made)] = self.twins[id(real)] = made, real
 
     def forget_tuples(self) -> None:
         """Forget the tuples with traced values that only the records refer to."""
         for key in deaths.alone_in(self.remade):
-            real = id(self.remade.pop(key)[1])
-            if self.twins.get(real) == key:
-                del self.twins[real]
-
-    def inside(self, value: Any) -> Any:
-        """The tuple that the call made and has in place of the real one that other code has; None if there is none."""
-        key = self.twins.get(id(value))
-        return None if key is None else self.remade[key][0]
+            pair = self.remade.pop(key)
+            if self.twins.get(id(pair[1])) is pair:
+                del self.twins[id(pair[1])]
 
     def outside(self, value: Any) -> Any:
         """The object that other code has in place of a function or a tuple."""
