@@ -72,7 +72,7 @@ for fn, args in ((through_views, (x, w)), (two_dtypes, (y, count)), (repeated, (
 for name, call, why in (
     ("both kinds", lambda: rows(on_gpu[0], w), "arrays of the host together with"),
     ("overlapping", lambda: rows(on_gpu[0], on_gpu[0][0], on_gpu[0].ravel()[:300]), "a written array may share memory with no other"),
-    ("steps", lambda: rows(on_gpu[0].T, out), "arrays are contiguous"),
+    ("steps", lambda: rows(on_gpu[0].T, out), "arrays must be contiguous"),
     ("sizes", lambda: rows(on_gpu[0], out), "m of w is 300"),
     ("no kernel", lambda: cinductor.kernel("out[i] = ;", reads="", writes="out: f64[n]", grid="i: n")(out), "kernel"),
 ):

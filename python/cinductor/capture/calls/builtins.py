@@ -397,7 +397,7 @@ def is_in(scope: Hooks, value: Any, members: Any) -> bool:
     """The test as Python makes it; code of the user that takes part gets real values."""
     members = scope.members(members)
     if hooked_in((value, members)) is not None:
-        value, members = scope.stage.materialise(value), scope.stage.materialise(members)
+        return scope.stage.materialise(value) in scope.stage.materialise(members)
     own = scope.stage.lifting.own
     return own(value) in own(members)
 

@@ -362,7 +362,8 @@ class TracedControl(PlainControl):
         found = operands.compared(self, relation, a, b)
         if found is not NotImplemented:
             return found
-        a, b = (v if type(v) in FREE_TYPES else self.stage.lifting.own(v) for v in (a, b))
+        if self.stage is not None:
+            a, b = (v if type(v) in FREE_TYPES else self.stage.lifting.own(v) for v in (a, b))
         if type(a) is tuple and type(b) is tuple and contains_traced((a, b)):
             found = tuples.compare_tuples(self.stage.tracer, self.compare, relation, a, b)
             return relation(a, b) if found is NotImplemented else found
