@@ -103,8 +103,8 @@ def test_other_limits(limit):
     limit("max_fused_nests", 1)
     assert "are not fused: the kernel is full" in explained(normed, X).kernels
     limit("tile_rows", 8)
-    assert " 8, i1<" not in explained(lambda x: x + 1, X).procs
-    assert " 8, i1<" in explained(lambda x: x.T + np.ones((300, 200)), np.ones((200, 300))).procs
+    assert "over i0 by 8, i1" not in explained(lambda x: x + 1, X).procs
+    assert "over i0 by 8, i1" in explained(lambda x: x.T + np.ones((300, 200)), np.ones((200, 300))).procs
 
 
 def test_an_index_out_of_range():
