@@ -1008,7 +1008,7 @@ def test_warnings_point_at_the_user():
         np.arange(4.0).view(type("Sub", (np.ndarray,), {})),
         np.arange(3, dtype="g"),
         ["a"] * 300,
-        {i: i for i in range(300)},
+        {str(i): i for i in range(300)},
         iter([1, 2]),
         (i for i in range(2)),
         open(os.devnull),  # noqa: SIM115
