@@ -790,6 +790,7 @@ TEST(random_regions)
     const char *more = getenv("CINDUCTOR_FUZZ");
     check_seeds("cpu", "interp", 1, 200 + (more ? atoi(more) : 0), true);
     check_seeds("cpu", "interp", 1487, 1, true); /* one element follows an array, and a loop has it */
+    check_seeds("cpu", "interp", 1335, 1, true); /* a loop alone stores an array of one element */
 }
 
 TEST(random_regions_compiled)
