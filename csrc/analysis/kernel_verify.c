@@ -1,8 +1,8 @@
 /* The verifier of kernels: checks a kernel, and fails with CI_ERR_INTERNAL if one of these rules
  * does not hold.
  *
- * Each nest runs over axes of its kernel. A buffer has one placement. Rows begin at the first
- * element of their outer point. */
+ * Each nest runs over axes of its kernel. A buffer has one placement, and is a parameter of the
+ * kernel where that reads or leaves it in memory. Rows begin at the first element of their outer point. */
 #include "base/map.h"
 #include "analysis/templates.h"
 
@@ -77,6 +77,7 @@ verify_placements(const Verifier *v)
         if (!ci_map_find(v->made, CI_KEY(buffer)) && !placement->is_taken)
             refuse(v, ci_format(v->ctx, "nothing makes %s, which is %s", buffer->name,
                                 ci_stored_name(placement->stored)));
+        verify_buffer(v, buffer);
     }
 }
 
@@ -115,6 +116,9 @@ verify_tree(const Verifier *v, const CiLoopTree *tree)
 {
     for (int k = 0; k < tree->count; k++) {
         const CiTreeNode *node = &tree->nodes[k];
+        const CiBuffer *asked = node->check ? node->check->buffer : node->region ? node->region->condition : NULL;
+        if (asked && asked->kind != CI_BUFFER_scalar)
+            verify_buffer(v, asked);
         if (node->leaf) {
             Verifier leaf = *v;
             leaf.part = node->leaf;

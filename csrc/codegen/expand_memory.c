@@ -104,7 +104,8 @@ ci_expand_open_scalars(CiExpander *x)
         CiBuffer *buffer = placement->buffer;
         if (placement->stored != CI_STORED_scalar)
             continue;
-        CiMemory *outside = ci_map_find(x->memories, CI_KEY(buffer)),
+        bool is_in_memory = placement->is_taken || placement->is_kept;
+        CiMemory *outside = is_in_memory ? ci_expand_memory(x, buffer) : NULL,
                  *memory = ci_build_alloc(&x->b, ci_build_name(&x->b, buffer->name), buffer->dtype,
                                           1, CI_SPACE_register, ci_expand_number(x, 1));
         memory->buffer = buffer;

@@ -13,8 +13,8 @@
  *   buf9 = load a[0];  for t0<n { buf9 = load buf9 + load b[t0];  a[t0 + 1] = load buf9 }
  *
  * Invariants: the loop works on single elements only, so that it becomes a tree and buf9 a
- * variable. The element exists even if the loop has no iterations. No other access may alias the
- * element while it is in the variable. */
+ * variable. An array of one element is a variable of the tree as it is. The element exists even if the
+ * loop has no iterations. No other access may alias the element while it is in the variable. */
 #include "loops/loops.h"
 
 /* Accesses of a loop that are compared. */
@@ -155,7 +155,7 @@ replace_one(const CiLoopRewriter *r, CiItems *items, int *k)
     for (int n = 0; n < all.count; n++) {
         const CiNestAccess element = all.list[n];
         bool is_stored;
-        if (element.buffer->rank == 0 || !may_be_promoted(r, &all, &element, &is_stored))
+        if (ci_is_one_element(r->sym, element.buffer) || !may_be_promoted(r, &all, &element, &is_stored))
             continue;
         CiBuffer *variable = new_variable(r, element.buffer->dtype);
         const CiExpr *first = ci_expr_const(r->sym, 0);

@@ -12,16 +12,6 @@
 
 #include "analysis/live_ranges.h"
 
-/* One element is worth nothing, and may be what a loop goes on for, or a variable of a tree. */
-static bool
-is_one_element(const CiBuffer *buffer)
-{
-    for (int k = 0; k < buffer->rank; k++)
-        if (!ci_expr_equals_const(buffer->sizes[k], 1))
-            return false;
-    return true;
-}
-
 static bool
 has_same_shape(const CiBuffer *from, const CiBuffer *to)
 {
@@ -45,12 +35,15 @@ fits_into(CiScheduler *s, const CiBuffer *from, const CiBuffer *to)
            ci_sym_known_le(s->sym, to->sizes[0], from->sizes[0]);
 }
 
+/* One element is worth nothing, and may be what a loop goes on for, or a variable of a tree: these keep
+ * their names. */
 static bool
-may_be_one(const CiBuffer *from, const CiBuffer *to)
+may_be_one(const CiScheduler *s, const CiBuffer *from, const CiBuffer *to)
 {
     return from != to && from->kind == CI_BUFFER_temp && to->kind == CI_BUFFER_temp &&
            !from->is_result && !from->is_swapped && !to->is_swapped && from->dtype == to->dtype &&
-           from->rank == to->rank && from->device == to->device && !is_one_element(from);
+           from->rank == to->rank && from->device == to->device && !ci_is_one_element(s->sym, from) &&
+           !ci_is_one_element(s->sym, to);
 }
 
 /* Every element once. */
@@ -142,7 +135,7 @@ ci_find_donations(CiScheduler *s, const CiKernel *kernel, CiDonation *found)
         CiNestAt store = find_store(s, kernel, to);
         for (int a = 0; a < kernel->nbuffers && store.stage >= 0; a++) {
             CiBuffer *from = kernel->buffers[a];
-            if (!kernel->is_stored[a] && may_be_one(from, to) &&
+            if (!kernel->is_stored[a] && may_be_one(s, from, to) &&
                 (has_same_shape(from, to) || fits_into(s, from, to)) &&
                 may_take_over(s, kernel, from, store) && count < CI_MAX_DONATIONS)
                 found[count++] = (CiDonation){from, to};
@@ -246,7 +239,7 @@ note_begin(void *arg, CiBuffer *buffer, bool is_stored)
 static bool
 may_follow(const Coalesce *c, const CiBuffer *from, const CiBuffer *to)
 {
-    return may_be_one(from, to) && has_same_shape(from, to) &&
+    return may_be_one(c->s, from, to) && has_same_shape(from, to) &&
            c->ranges->of[from->id].last < c->ranges->of[to->id].first;
 }
 

@@ -19,7 +19,7 @@ typedef struct Maker {
     CiText *out;
     uint64_t state;
     int next;              /* value number */
-    int kinds[MAX_VALUES]; /* 1: vector, 0: scalar */
+    int kinds[MAX_VALUES]; /* 0: scalar, 1: vector, 2: vector of one element */
     int ids[MAX_VALUES];
     int count;                        /* values in scope */
     int trips[MAX_DEPTH + 1], nloops; /* variables k0, k1, … in scope */
@@ -45,7 +45,15 @@ name(Maker *m, int value)
 static const char *
 type(int kind)
 {
-    return kind ? "f64[5]" : "f64[]";
+    static const char *const types[] = {"f64[]", "f64[5]", "f64[1]"};
+    return types[kind];
+}
+
+static int
+pick_kind(Maker *m)
+{
+    static const int kinds[] = {0, 0, 1, 1, 1, 1, 2};
+    return kinds[pick(m, 7)];
 }
 
 static int
@@ -76,7 +84,7 @@ static void
 make_pointwise(Maker *m)
 {
     static const char *const ops[] = {"add", "subtract", "maximum", "minimum"};
-    int kind = pick(m, 4) > 0, a = choose(m, kind), b = choose(m, kind && pick(m, 3));
+    int kind = pick_kind(m), a = choose(m, kind), b = choose(m, pick(m, 3) ? kind : 0);
     const char *left = name(m, a), *right = name(m, b), *op = ops[pick(m, 4)];
     int made = add_value(m, kind);
     ci_text_line(m->out, "%s: %s = %s(%s, %s)", name(m, made), type(kind), op, left, right);
@@ -187,9 +195,30 @@ make_assign(Maker *m)
     ci_text_line(m->out, "%s: f64[5] = assign(%s, %%%d, %s)", name(m, made), before, id, value);
 }
 
+/* An element of a vector as a vector, or a store to such a vector. */
+static void
+make_one_element(Maker *m)
+{
+    int base = choose(m, pick(m, 3) ? 1 : 2), id = m->next++;
+    bool is_store = m->kinds[base] == 2;
+    const char *before = name(m, base), *value = name(m, choose(m, 0));
+    ci_text_line(m->out, "%%%d: f64[1] = slice(%s, starts=[%d], steps=[1])", id, before, is_store ? 0 : pick(m, N));
+    int made = add_value(m, 2);
+    if (is_store)
+        ci_text_line(m->out, "%s: f64[1] = assign(%s, %%%d, %s)", name(m, made), before, id, value);
+    else
+        ci_text_line(m->out, "%s: f64[1] = copy(%%%d)", name(m, made), id);
+}
+
 static void
 make_sum(Maker *m)
 {
+    if (pick(m, 4) == 0) {
+        const char *from = name(m, choose(m, 2));
+        int sum = add_value(m, 0);
+        ci_text_line(m->out, "%s: f64[] = sum(%s, axes=[0])", name(m, sum), from);
+        return;
+    }
     const char *size = NULL;
     int id = make_window(m, choose(m, 1), &size);
     if (pick(m, 2)) {
@@ -274,7 +303,7 @@ make_loop(Maker *m, int depth)
     CiText carried = ci_text_new(m->out->ctx);
     int first = m->next, entries[4];
     for (int k = 0; k < count; k++) {
-        kinds[k] = pick(m, 3) > 0;
+        kinds[k] = pick_kind(m);
         entries[k] = choose(m, kinds[k]);
     }
     m->next += count + 1;
@@ -330,7 +359,7 @@ make_branches(Maker *m, int depth)
     int kinds[3], count = 1 + pick(m, 3), outside = m->count, condition = make_condition(m),
                   first = m->next;
     for (int k = 0; k < count; k++)
-        kinds[k] = pick(m, 3) > 0;
+        kinds[k] = pick_kind(m);
     m->next += count;
     ci_text_line(m->out, "%s = if %%%d {", list_declared(m, count, kinds, first), condition);
     for (int b = 0; b < 2; b++) {
@@ -348,7 +377,7 @@ make_branches(Maker *m, int depth)
 static void
 make_statement(Maker *m, int depth)
 {
-    int kind = pick(m, depth < MAX_DEPTH && m->statements < 40 ? 12 : 8);
+    int kind = pick(m, depth < MAX_DEPTH && m->statements < 40 ? 13 : 9);
     m->statements++;
     if (pick(m, 40) == 0)
         make_check(m);
@@ -360,7 +389,9 @@ make_statement(Maker *m, int depth)
         make_sum(m);
     else if (kind < 8)
         make_reversed(m);
-    else if (kind < 10)
+    else if (kind < 9)
+        make_one_element(m);
+    else if (kind < 11)
         make_loop(m, depth);
     else
         make_branches(m, depth);
@@ -381,6 +412,9 @@ make_program(CiContext *ctx, uint64_t seed)
         int made = add_value(&m, 0);
         ci_text_line(&out, "%s: f64[] = const %d.0", name(&m, made), k + 1);
     }
+    int view = m.next++, first = add_value(&m, 2);
+    ci_text_line(&out, "%%%d: f64[1] = slice(in0, starts=[0], steps=[1])", view);
+    ci_text_line(&out, "%s: f64[1] = copy(%%%d)", name(&m, first), view);
     int count = 3 + pick(&m, 5);
     for (int k = 0; k < count; k++)
         make_statement(&m, 0);
@@ -755,6 +789,8 @@ TEST(random_regions)
 {
     const char *more = getenv("CINDUCTOR_FUZZ");
     check_seeds("cpu", "interp", 1, 200 + (more ? atoi(more) : 0), true);
+    check_seeds("cpu", "interp", 1487, 1, true); /* one element follows an array, and a loop has it */
+    check_seeds("cpu", "interp", 1335, 1, true); /* a loop alone stores an array of one element */
 }
 
 TEST(random_regions_compiled)
