@@ -129,7 +129,7 @@ def enter(scope: Hooks, value: DictOrSet, source: int) -> None:
         return
     if (made := columns_in(value)) is None or size_of(made) == 0:
         return
-    parts = arrays_in(stage, made, stage.sources.note_made(made, columns_in, source))
+    parts = arrays_in(scope, made, stage.sources.note_made(made, columns_in, source))
     like = tuple(map(like_in, parts))
     columns = [Column(EXAMPLES[array.dtype.char], array) for part in parts for array in arrays_of(part)]
     entries: list[Any] = stage.state.note_definition([])
