@@ -2,6 +2,7 @@
 call without leaving anything behind.
 """
 
+import collections
 import functools
 import gc
 import importlib
@@ -231,6 +232,80 @@ def test_containers_of_traced_values_are_returned(made, written):
         got, want = compiled(X, n), fn(X, n)
         alike(got[1], want[1])
         alike(used(got[0], X), used(want[0], X))
+
+
+Named = collections.namedtuple("Named", "first second")
+GROWN = {  # what is there before a loop, and what an iteration does with a number that is positive
+    "numbers": ("[]", "grown.append(v)"),
+    "pairs": ("[]", "grown.append((v, int(v)))"),
+    "pairs of constants": ("[]", "grown.append((1, 2))"),
+    "nested": ("[]", "grown.append((v, (int(v), (1, v > 1))))"),
+    "named": ("[]", "grown.append(Named(v, int(v)))"),
+    "named in pairs": ("[]", "grown.append((Named(v, 1), Named(int(v), v)))"),
+    "with an empty part": ("[]", "grown.append((v, ()))"),
+    "a deque": ("collections.deque()", "grown.append(v)"),
+    "a deque of pairs": ("collections.deque()", "grown.append((v, (1, int(v))))"),
+    "a dict": ("{}", "grown[int(v)] = v"),
+    "a dict of pairs": ("{}", "grown[int(v), 1] = (v, 2.0)"),
+    "a set": ("set()", "grown.add(int(v))"),
+    "a set of before": ("{1, 1000, 5}", "grown.add(int(v))"),
+    "a list of lists": ("[[0.0] * 3 for _ in range(4)]", "grown[int(v) % 4][int(v) % 3] += v"),
+}
+LOOKS = {
+    "none": "None",
+    "identity": "pair is other, named is twin",
+    "length": "len(grown), bool(grown)",
+    "items": "list(grown)",
+    "a change": "grown.clear()",
+    "handed out": "log.append(grown)",
+}
+
+
+@pytest.mark.parametrize("effect", ["pass", *USES.values()])
+@pytest.mark.parametrize("made", GROWN)
+def test_what_data_fill_crosses_an_effect(made, effect, written):
+    """Whatever a container is in the program, an effect can follow: then it gets its items, or the loop has not been captured."""
+    before, step = GROWN[made]
+    for look in LOOKS.values():
+        source = f"""
+def f(x, given, log, pair, other, named, twin):
+    grown = {before}
+    for v in x:
+        if v > 0:
+            {step}
+    {effect}
+    seen = {look}
+    return seen, grown, x * 2
+"""
+        fn = written(source, collections=collections, Named=Named)
+        compiled = cinductor.compile(fn)
+        for x in (X, X, X[:0]):
+            ours, theirs = [], []
+            pairs = (1, 2), (1.5, 2), Named(1, 2), Named(2, 1)
+            want, got = (function(x, Countdown(3), log, *pairs) for function, log in ((fn, theirs), (compiled, ours)))
+            alike(got, want)
+            alike(ours, theirs)
+
+
+REBOUND = {  # each iteration of the outer loop makes the list to which the inner loop stores
+    "a name": "for _ in range(n):\n        r = [0.0] * 7\n        STORE",
+    "a cell": "for _ in range(n):\n        r = [0.0] * 7\n        out.append(lambda: r[0])\n        STORE",
+    "exchanged": "for _ in range(n):\n        s, r = [x.max()] * 7, [0.0] * 7\n        out.append(lambda: r[0])\n        STORE\n            r, s = s, r",
+    "in a list": "for _ in range(n):\n        r = [0.0] * 7\n        out.append(r)\n        STORE",
+    "a name of the caller": "def inner():\n        nonlocal r\n        for _ in range(n):\n          r = [0.0] * 7\n          STORE\n    inner()",
+}
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("made", REBOUND)
+def test_capture_ends_where_an_iteration_makes_a_list(made, dynamic, written):
+    body = REBOUND[made].replace("STORE", "for k in range(len(x)):\n            r[int(x[k]) % 7] = 2 * x[k]")
+    source = f"def f(x, n):\n    out, r = [], [1.0]\n    {body}\n    return r, [o() if callable(o) else o for o in out]\n"
+    fn = written(source)
+    compiled = cinductor.compile(fn, dynamic=dynamic)
+    x = abs(X)
+    for _ in range(3):
+        alike(compiled(x, 4), fn(x, 4))
 
 
 # --- exceptions from outside ----------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import collections
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -39,9 +39,20 @@ def listed(kind: str, axes: tuple[int, ...], last: Any, rows: Any, *sizes: Any) 
     return items if last is None or not items else [*items[:-1], last]
 
 
-def tuples(kinds: tuple[str, ...], *columns: Any) -> list[Any]:
-    """A list of tuples of numbers."""
-    return list(zip(*lists_of(kinds, columns), strict=True))
+def tuples(like: tuple[Any, ...], kinds: tuple[str, ...], *columns: Any) -> list[Any]:
+    """A list of tuples of numbers, nested or named as in like, which has None for each number."""
+    lists = lists_of(kinds, columns)
+    return nested(like, iter(lists), len(lists[0]))
+
+
+def nested(like: Any, lists: Iterator[list[Any]], count: int) -> list[Any]:
+    """The items of so many tuples that are in the same place."""
+    if like is None:
+        return next(lists)
+    if not like:
+        return [like] * count
+    rows = zip(*[nested(part, lists, count) for part in like], strict=True)
+    return list(rows) if type(like) is tuple else [tuple.__new__(type(like), row) for row in rows]
 
 
 def lists_of(kinds: tuple[str, ...], columns: Iterable[Any]) -> list[list[Any]]:

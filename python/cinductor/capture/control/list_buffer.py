@@ -14,6 +14,7 @@ merge like any other. A list that has its items may still be known as rows of a 
 from __future__ import annotations
 
 import collections
+import itertools
 import math
 from collections.abc import Collection, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -391,9 +392,7 @@ class ListBuffer(Columns):
         arrays = [array for column in self.copied() for array in column.arrays]
         if not is_a(self.like, tuple):
             return (listed, *names, (), None, *arrays)
-        if type(self.like) is not tuple or any(is_a(part, tuple) for part in self.like):
-            self.fail("a list of nested tuples that grows is returned")
-        return (tuples, names, *arrays)
+        return (tuples, rebuilt(self.like, itertools.repeat(None)), names, *arrays)
 
 
 class Queue(ListBuffer):

@@ -20,9 +20,9 @@ import numpy as np
 from ... import _core
 from ...base.class_lookup import is_a
 from ...base.signals import Abandon, Replan
-from ..kinds import kind_of
+from ..kinds import have_same_structure, kind_of
 from ..made_lists import listed
-from ..objects import Traced, is_internal, why_not_argument
+from ..objects import Traced, is_internal, is_record, why_not_argument
 from .columns import SEVERAL_TYPES, Column, empty_columns, is_alike
 from .list_buffer import SPARE, ListBuffer, room_of
 
@@ -258,7 +258,7 @@ ROWS = (TableRow, RaggedRow)
 
 def before_identity(state: State, a: object, b: object) -> None:
     """Called before two values are compared by identity: a list or tuple that is read twice from columns would be two
-    objects.
+    objects. After an effect, when nothing can start again, such a tuple is a new one (docs/limits.md).
     """
     if a is b or type(a) is not type(b):
         return
@@ -266,8 +266,9 @@ def before_identity(state: State, a: object, b: object) -> None:
         row, its = (state.lists.get(id(v)) for v in (value, other))
         if row is not None and type(row) in ROWS and (type(its) in ROWS or not row.is_given or id(other) in state.sources.known):
             row.materialise("a list in a list is compared with another object")
-    for grown in list(state.lists.values()) if type(a) is tuple else ():
-        if is_a(grown, ListBuffer) and type(grown.like) is tuple:
+    can_start_again = state.tracer.in_region or not state.tracer.effects
+    for grown in list(state.lists.values()) if is_record(type(a)) and can_start_again else ():
+        if is_a(grown, ListBuffer) and have_same_structure(a, grown.like) and is_record(type(grown.like)):
             grown.fail("tuples in a list that is stored as columns are compared by identity")
 
 

@@ -42,6 +42,9 @@ class Raising(Signal):
     not needed."""
 
 
+MAX_RESTARTS = 64
+
+
 class Rerun(Signal):
     """Raised if a construct must be captured again, because of a fact found in the middle of it: a list that becomes
     a buffer, or the rule by which an array grows.
@@ -167,6 +170,12 @@ def is_of_body(error: BaseException) -> bool:
     return not is_a(error, (Signal, _core.CheckFailed)) and not is_interrupt(error)
 
 
+def put_back(now: list[tuple[Change, Any]]) -> None:
+    """Give containers their current contents, after a look at a snapshot's."""
+    for change, contents in now:
+        change.row.restore(change.container, contents)
+
+
 def users_frame() -> Any:
     """The frame of the calling rewritten code, whose names a body or operand may change."""
     frame: Any = sys._getframe(1)
@@ -179,6 +188,7 @@ class Region:
     """One construct being captured."""
 
     restores = True
+    restarts = 0  # for a container that is stored in columns
     is_loop = False
     carried: Any = None  # by a loop, from iteration to iteration
     levels: Any = ()  # of a branch: tests whose rest is being run
@@ -213,16 +223,20 @@ class Region:
     def owners(self, container: object) -> list[Region]:
         """The active constructs from the outermost one on that knows the container."""
         active: list[Region] = self.state.active
-        first = next((k for k, outer in enumerate(active) if outer.reached([container])), len(active))
+        first = next((k for k, outer in enumerate(active) if outer.knows(container)), len(active))
         if first == len(active):
             self.fail("data decide how a list grows")
         return active[first:]
 
     def want(self, container: object, make: Callable[..., None], *given: object) -> NoReturn:
         """Restart the outermost construct that knows the container, after `make(container, *given, construct)` has stored it in
-        columns.
+        columns. There is an end to this: a function that a construct keeps may refer to a container, and each run makes another one.
         """
-        raise Rerun(self.owners(container)[0], functools.partial(make, container, *given))
+        owner = self.owners(container)[0]
+        owner.restarts += 1
+        if owner.restarts > MAX_RESTARTS:
+            self.fail("an item of a list changes that each iteration makes")
+        raise Rerun(owner, functools.partial(make, container, *given))
 
     def make_columns(self, wants: Iterable[Callable[[Region], None]]) -> None:
         """Store containers in columns, outside of the construct."""
@@ -283,18 +297,27 @@ class Region:
             return []
         now = before.swap()
         seen = self.reached(change.container for change, _ in now)
-        for change, contents in now:
-            change.row.restore(change.container, contents)
+        put_back(now)
         return [change for change, _ in now if id(change.container) in seen]
 
-    def reached(self, wanted: Iterable[Any], names: Iterable[Any] | None = None) -> set[int]:
+    def knows(self, container: object) -> bool:
+        """True if the container will be there when the construct starts again: no run has made it. Cells are left out, because
+        the names of frames have what they hold.
+        """
+        (begin,) = (snapshot for snapshot in self.state.snapshots if snapshot.graph is self.mark)
+        now = begin.swap()
+        is_known = bool(self.reached([container], has_cells=False))
+        put_back(now)
+        return is_known
+
+    def reached(self, wanted: Iterable[Any], names: Iterable[Any] | None = None, has_cells: bool = True) -> set[int]:
         """Ids of the containers that are visible, through names before the construct or these.
 
         Invariant: the construct's code changes a container from before it only if something reaches that container. This is a name of
         its frame or of an enclosing one, a cell of a running function, the iterable of the construct, or an object that outlives the call.
         """
         roots = [*(self.entry.values() if names is None else names), *self.others.values()]
-        roots += [*self.operands, *self.callers(), *self.cells()]
+        roots += [*self.operands, *self.callers(), *(self.cells() if has_cells else ())]
         return reached(roots, wanted, self.state.sources.known, self.tracer.effects > 0)
 
     def callers(self) -> list[Any]:
