@@ -81,11 +81,6 @@ REASONS = tuple(
             "keep it an array: float(x), x.sum() and comparisons stay in the program, x.tolist() and pickling do not",
         ),
         (
-            "objects",
-            r"`is` compares",
-            "compare the items with ==: where data choose between tuples, they do not tell which object it is",
-        ),
-        (
             "containers",
             r"a dict or set (is looked at|grows)|a set (is iterated|of which data decide|that is an argument)|data decide which key|keys of several types",
             "return the dict or set, or use it in one place after the loop; begin with an empty set, and with keys that are ints",
@@ -99,6 +94,11 @@ REASONS = tuple(
             "globals",
             r"(sets|deletes) the global|(sets|deletes) \S+ of an enclosing",
             "pass it in and return it",
+        ),
+        (
+            "objects",
+            r"`is` compares",
+            "compare the items with ==: where data choose between tuples, they do not tell which object it is",
         ),
         (
             "objects",
