@@ -37,7 +37,8 @@ ci_size_table_of_launch(CiContext *ctx, const CiKernel *kernel, const CiLaunchEx
     copy->values.initial = (int64_t *)((char *)copy->values.segments->code + codes);
     if (codes)
         memcpy(copy->values.segments->code, code->code, codes);
-    memcpy(copy->values.initial, table.values.initial, values);
+    if (values)
+        memcpy(copy->values.initial, table.values.initial, values);
     return copy;
 }
 

@@ -98,10 +98,12 @@ static int32_t
 run_kernel(CiInterpRun *r, char *scalars, Partials *partials, bool is_checked)
 {
     const CiInterpKernel *kernel = r->kernel;
-    if (kernel->nslots > 0)
-        memcpy(r->env, kernel->initial, sizeof *r->env * (size_t)kernel->nslots);
-    memcpy(r->env, r->launch->sizes, sizeof *r->env * (size_t)kernel->nsizes);
-    memcpy(r->memory, r->launch->buffers, sizeof *r->memory * (size_t)kernel->nbuffers);
+    for (int k = kernel->nsizes; k < kernel->nslots; k++)
+        r->env[k] = kernel->initial[k];
+    for (int k = 0; k < kernel->nsizes; k++)
+        r->env[k] = r->launch->sizes[k];
+    for (int k = 0; k < kernel->nbuffers; k++)
+        r->memory[k] = r->launch->buffers[k];
     take_arguments(r, scalars);
     CiInterpChecks checks = {0};
     int32_t status = take_partials(r, partials);
