@@ -277,6 +277,7 @@ from numpy.polynomial import polynomial
 clip, largest, product, value = np.clip, np.nanmax, math.prod, polynomial.polyval
 np.clip = lambda x, low, high: clip(x, low, high) + 100
 np.max = largest
+np.ptp = [].append  # without a module
 math.prod = lambda values: product(values) + 1
 math.isclose = lambda a, b: "close"
 polynomial.polyval = cinductor.compile(value)

@@ -26,8 +26,8 @@ def module_of(cls: type) -> str:
 BUILTIN = frozenset({types.BuiltinFunctionType, types.WrapperDescriptorType, types.MethodDescriptorType, types.ClassMethodDescriptorType})
 
 
-def package_of(f: Any) -> str:
-    """The package that defines a function or class, "" for one of the user's. What a name of a library stands for may be anyone's."""
+def module_defining(f: Any) -> str:
+    """The module that defines a function or class, "" for other objects. A function's attribute `__module__` may be copied from another one."""
     cls = type(f)
     if module_of(cls) == "numpy":  # a ufunc, or a dispatcher to a Python function
         f = getattr(f, "_implementation", f)
@@ -35,14 +35,17 @@ def package_of(f: Any) -> str:
         if cls is not types.FunctionType:
             return "numpy"
     if cls is types.FunctionType or NAME.__get__(cls) == "cython_function_or_method":  # as NumPy's functions of random numbers
-        module = str(f.__globals__.get("__name__"))
-    elif is_a(f, type):
-        module = module_of(f)
-    elif cls in BUILTIN:
-        module = f.__module__ if cls is types.BuiltinFunctionType else module_of(f.__objclass__)
-    else:
-        return ""
-    package = module.partition(".")[0]
+        return str(f.__globals__.get("__name__"))
+    if is_a(f, type):
+        return module_of(f)
+    if cls in BUILTIN:  # a method of an object, as [].append, has no module
+        return str(f.__module__) if cls is types.BuiltinFunctionType else module_of(f.__objclass__)
+    return ""
+
+
+def package_of(f: Any) -> str:
+    """The library that defines a function or class, "" if it is the user's. What a name of a library stands for may be anyone's."""
+    package = module_defining(f).partition(".")[0]
     is_known = package in LIBRARIES or (package in sys.stdlib_module_names and package != "__main__")
     return package if is_known else ""
 

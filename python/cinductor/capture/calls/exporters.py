@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...base.class_lookup import is_a, module_of
+from ...base.class_lookup import is_a, module_defining, module_of
 from ...base.signals import pass_on
 from ..objects import (
     FREE_TYPES,
@@ -36,7 +36,7 @@ PROTOCOLS = ("__array_struct__", "__array_interface__", "__array__")  # by which
 METHODS = frozenset({"numpy", "to_numpy", "__array__"})
 COLUMN = "__getitem__"
 READS = METHODS | {"values", COLUMN}  # methods and properties of a library written in Python
-JOINED = (np.asarray, np.asanyarray, np.array, np.ascontiguousarray, np.asfortranarray, np.copy)
+TO_ARRAYS = (np.asarray, np.asanyarray, np.array, np.ascontiguousarray, np.asfortranarray, np.copy)
 # Libraries whose functions mostly end in C: one break for each, not one for each step before. They only call code of the user's
 # that they are given.
 CALLED_WHOLE = frozenset({"scipy", "pandas", "sklearn", "matplotlib", "networkx", "sympy", "torch"})
@@ -49,8 +49,8 @@ def is_called_whole(module: str) -> bool:
 
 def converted(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The result of a conversion or the column of a table that is a source of the call, or MISSING."""
-    is_join = any(f is known for known in JOINED)
-    if is_join and args:
+    is_to_array = any(f is known for known in TO_ARRAYS)
+    if is_to_array and args:
         array = taken(scope, np.asarray, args[0])
         return array if array is MISSING else scope.call(f, array, *args[1:], **kwargs)
     if f is np.from_dlpack:
@@ -61,7 +61,7 @@ def converted(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any
         return MISSING
     if type(f) is types.BuiltinMethodType:
         return taken(scope, operator.methodcaller(name, *args, **kwargs), f.__self__, name) if name in METHODS else MISSING
-    if not args or not is_called_whole(f.__module__ or ""):
+    if not args or not is_called_whole(module_defining(f)):
         return MISSING
     owner, *rest = args
     if name == COLUMN:
@@ -118,7 +118,7 @@ def is_library_code(attr: Any) -> bool:
     """True for a method or property that is C, or Python of a known library."""
     if is_a(attr, property):
         attr = attr.fget
-    return type(attr) in IN_C or (type(attr) is types.FunctionType and is_called_whole(attr.__module__ or ""))
+    return type(attr) in IN_C or (type(attr) is types.FunctionType and is_called_whole(module_defining(attr)))
 
 
 IN_C = frozenset({types.MethodDescriptorType, types.GetSetDescriptorType})
