@@ -215,7 +215,7 @@ label_stages(const CiLabeller *l)
         l->labels->lane_axes[t] = l->kernel->stages[t].naxes - 1;
 }
 
-/* Of one unit; tile: its points. */
+/* Estimated work of a unit, which has `tile` points. */
 static const CiExpr *
 work_of_unit(const CiLabeller *l, int64_t tile)
 {

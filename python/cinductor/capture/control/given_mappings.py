@@ -19,6 +19,7 @@ from ..deferred import DeferredObject
 from ..iterators import Items
 from ..kinds import is_same, rebuilt
 from ..made_lists import entries_of
+from ..objects import Traced
 from .columns import Column, empty_columns
 from .list_buffer import SPARE, ListBuffer, room_of
 from .list_columns import EXAMPLES, arrays_in, size_of
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from ..kinds import Hooks, Size
     from .region import Region
 
-    Arrays = Any  # an array of numbers, or a tuple of a tuple of arrays
+    Arrays = np.ndarray | Traced | tuple[Any, ...]  # of numbers; a tuple of arrays is in a tuple
 
 GIVEN = (dict, set)
 
@@ -45,11 +46,11 @@ def columns_in(value: object) -> tuple[Any, ...] | None:
     return tuple(found) if all(is_line(made, k == 0) for k, made in enumerate(found)) else None
 
 
-def is_line(made: Arrays | None, is_key: bool) -> bool:
+def is_line(made: object, is_key: bool) -> bool:
     """True for the array of a list of numbers, or those of a list of tuples of numbers; keys are ints."""
     if type(made) is tuple:
         return len(made) == 1 and all(is_line(part, is_key) for part in made[0])
-    return made is not None and made.ndim == 1 and (not is_key or made.dtype.char == "l")
+    return type(made) is np.ndarray and made.ndim == 1 and (not is_key or made.dtype.char == "l")
 
 
 class GivenMapping(Mapping):
