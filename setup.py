@@ -5,7 +5,6 @@ CINDUCTOR_BUILD_DEBUG=1 (no optimisation, assertions), CINDUCTOR_BUILD_WERROR=1.
 the project that a release enters into the metadata.
 """
 
-import ast
 import os
 import re
 import shutil
@@ -90,25 +89,12 @@ def included(*headers, known=()):
     return found
 
 
-def without_docstrings(stub):
-    """The text of a stub without docstrings, which the compiled module has."""
-    lines = stub.splitlines(keepends=True)
-    bodies = [node.body for node in ast.walk(ast.parse(stub)) if isinstance(getattr(node, "body", None), list)]
-    for body in bodies:
-        texts = [node for node in body if isinstance(node, ast.Expr) and isinstance(getattr(node.value, "value", None), str)]
-        for node in texts:
-            lines[node.lineno - 1 : node.end_lineno] = [""] * (node.end_lineno - node.lineno + 1)
-        if texts and len(texts) == len(body):
-            lines[texts[0].lineno - 1] = " " * texts[0].col_offset + "...\n"
-    return "".join(lines)
-
-
 class BuildPackage(build_py):
     def run(self):
         super().run()
         if not self.editable_mode:
-            stub = Path(self.build_lib, "cinductor", Path(STUB).name)
-            stub.write_text(without_docstrings(stub.read_text(encoding="utf-8")), encoding="utf-8")
+            to = Path(self.build_lib, "cinductor", Path(STUB).name)
+            subprocess.run([sys.executable, "tools/core_docs.py", "--types", STUB, str(to)], check=True)
             # Sources for devices of other packages: cinductor.get_include()
             for header in sorted(included(*FOR_DEVICES)):
                 to = Path(self.build_lib, "cinductor", "include", header)

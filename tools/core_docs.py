@@ -1,4 +1,5 @@
-"""Prints a C header with the docstrings of `cinductor._core` from its stub file: core_docs.py STUB HEADER.
+"""Prints a C header with the docstrings of `cinductor._core` from its stub file: core_docs.py STUB HEADER; and the stub
+without docstrings, as wheels have it: core_docs.py --types STUB TO.
 
 The stub `_core.pyi` has the signature and the docstring of every name of the module. The header has a macro for each,
 `CX_DOC_<function>`, `CX_DOC_<Class>` or `CX_DOC_<Class>_<attribute>`, which the tables of pyext use. A name that the
@@ -128,6 +129,19 @@ def header_of(source):
     return "\n".join(lines) + "\n"
 
 
+def types_of(source):
+    """The source of a stub without its docstrings, which the compiled module has."""
+    lines = source.splitlines(keepends=True)
+    bodies = [node.body for node in ast.walk(ast.parse(source)) if isinstance(getattr(node, "body", None), list)]
+    for body in bodies:
+        texts = [node for node in body if isinstance(node, ast.Expr) and isinstance(getattr(node.value, "value", None), str)]
+        for node in texts:
+            lines[node.lineno - 1 : node.end_lineno] = [""] * (node.end_lineno - node.lineno + 1)
+        if texts and len(texts) == len(body):
+            lines[texts[0].lineno - 1] = " " * texts[0].col_offset + "...\n"
+    return "".join(lines)
+
+
 def write_header(stub, header):
     """Write the header unless it is up to date, so that a build compiles nothing again."""
     text, path = header_of(Path(stub).read_text(encoding="utf-8")), Path(header)
@@ -136,5 +150,13 @@ def write_header(stub, header):
         path.write_text(text, encoding="utf-8")
 
 
+def write_types(stub, to):
+    """Write the stub that is installed."""
+    Path(to).write_text(types_of(Path(stub).read_text(encoding="utf-8")), encoding="utf-8")
+
+
 if __name__ == "__main__":
-    write_header(*sys.argv[1:])
+    if sys.argv[1] == "--types":
+        write_types(*sys.argv[2:])
+    else:
+        write_header(*sys.argv[1:])

@@ -97,6 +97,17 @@ def test_the_c_module_has_the_names_and_docstrings_of_its_stub():
             assert inspect.signature(found[name]), name
 
 
+def test_the_installed_stub_has_the_same_types_and_no_docstrings():
+    source = (ROOT / "python/cinductor/_core.pyi").read_text()
+    before, after = (list(ast.walk(ast.parse(text))) for text in (source, core_docs().types_of(source)))
+    for kind in (ast.arguments, ast.AnnAssign, ast.ClassDef, ast.FunctionDef, ast.Import, ast.ImportFrom):
+        had, has = ([node for node in nodes if isinstance(node, kind)] for nodes in (before, after))
+        names = [[getattr(node, "name", "") or ast.unparse(node) for node in nodes] for nodes in (had, has)]
+        assert names[0] == names[1] and names[0]
+    texts = [node for node in after if isinstance(node, ast.Expr) and isinstance(getattr(node.value, "value", None), str)]
+    assert not texts
+
+
 @pytest.fixture(scope="module")
 def methods_of_core():
     """Functions of the C module, and methods bound to an object of their class."""
