@@ -16,7 +16,7 @@ from .class_lookup import is_a
 PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 PYTHON = "<frozen "  # the import system, and what runs `python -m`
 NO_LOCATION = "<cinductor>"  # the file of a warning for which no frame is the user's
-STAGE, OWN_NAMES = "__ci__", "__ci_"  # names in rewritten code: the object that it calls; the prefix of all of cinductor's names
+STAGE, OWN_PREFIX = "__ci__", "__ci_"  # names in rewritten code: the object that it calls; the prefix of all of cinductor's names
 
 
 def frame() -> types.FrameType | None:

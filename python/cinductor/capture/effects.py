@@ -61,7 +61,7 @@ from .objects import (
 )
 from .sources import Sources
 from .stores import Stores
-from .syntax.stage_calls import OWN_NAMES, STAGE
+from .syntax.stage_calls import OWN_PREFIX, STAGE
 
 # --- effects ---
 
@@ -515,7 +515,7 @@ class Materialiser:
     def plain_function(self, fn: types.FunctionType) -> Any:
         """A function made in this call, for use outside of it: its scope only does what Python does."""
         around = dict(zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True))
-        if not any(name.startswith(OWN_NAMES) for name in around):
+        if not any(name.startswith(OWN_PREFIX) for name in around):
             if self.effects.sources.source_of(fn) is None:
                 self.fill_function(fn)
             return fn

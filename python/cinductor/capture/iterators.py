@@ -486,7 +486,7 @@ class PythonIterator:
 
 def is_iterator(cls: type) -> bool:
     """True for an iterator, or a dict view, that may refer to objects made in the call."""
-    return cls in OWN_NAMES or cls in OVER_ITERATORS + OVER_CONTAINERS + OTHERS
+    return cls in OWN_PREFIX or cls in OVER_ITERATORS + OVER_CONTAINERS + OTHERS
 
 
 class SharedIterators:
@@ -529,7 +529,7 @@ class SharedIterators:
             return over_others(concrete, value)
         if cls is types.GeneratorType:
             return self.follow(concrete, value) if concrete.effects.is_captured(value) else value
-        return value.real(concrete) if cls in OWN_NAMES else None
+        return value.real(concrete) if cls in OWN_PREFIX else None
 
     def follow(self, concrete: Any, value: Any) -> Any:
         """A generator of the iterator's items, materialised."""
@@ -546,7 +546,7 @@ class SharedIterators:
 
 
 STAND_INS = (Steps, Walk, PythonIterator, Items, StableIterator, Flat)  # objects that stand for Python's iterators
-OWN_NAMES = (*STAND_INS, Called, Range)
+OWN_PREFIX = (*STAND_INS, Called, Range)
 ATOMS = (int, float, complex, bool, str, bytes, type(None))
 
 

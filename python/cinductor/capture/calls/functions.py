@@ -38,7 +38,7 @@ from ..objects import (
     leaves_in,
 )
 from ..syntax.rewrite import NotRewritable, rewrite
-from ..syntax.stage_calls import OWN_NAMES, STAGE
+from ..syntax.stage_calls import OWN_PREFIX, STAGE
 from . import exporters
 
 if TYPE_CHECKING:
@@ -358,7 +358,7 @@ def scope_in(f: types.FunctionType) -> Any:
     if STAGE in cells:
         return cells[STAGE].cell_contents
     for name, cell in cells.items():
-        if name.startswith(OWN_NAMES):
+        if name.startswith(OWN_PREFIX):
             return scope_in(cell.cell_contents)
     return None
 

@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 from ... import _core
 from ...base.region_outcome import DECIDED
 from ...base.signals import Replan
-from ...base.user_frame import OWN_NAMES, locals_of
+from ...base.user_frame import OWN_PREFIX, locals_of
 from ..kinds import UNBOUND, Hooks, lifted, strength
 from ..objects import Traced, contains_traced
 from ..syntax.desugar import PREFIX
@@ -49,7 +49,7 @@ class Branch(Region):
         self.condition: Any = condition
         self.last = 2 * site.arms - 1
         self.raising = dict(site.raising)
-        ours = (n for n in site.state if n.startswith(OWN_NAMES) and n not in site.live_out)
+        ours = (n for n in site.state if n.startswith(OWN_PREFIX) and n not in site.live_out)
         self.wanted = (*site.live_out, *ours)  # a loop reads its flag
         self.step = self.first = -1  # the step before the arm of the condition
         self.is_plain = self.is_over = False
@@ -335,7 +335,7 @@ class Condition(Region):
         """An operand that binds a name is left to Python, because the name is only bound if it is evaluated."""
         now = {} if self.frame is None else locals_of(self.frame)
         for name, value in now.items():
-            if value is self.others.get(name, UNBOUND) or name.startswith(OWN_NAMES):
+            if value is self.others.get(name, UNBOUND) or name.startswith(OWN_PREFIX):
                 continue
             if name.startswith(PREFIX) and not contains_traced(value or ()):
                 continue  # parts for a pattern, which are not read elsewhere

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ... import _core
-from ...base.user_frame import OWN_NAMES
+from ...base.user_frame import OWN_PREFIX
 from ..kinds import UNBOUND, is_array, is_int, is_one, is_same, kind_of, leaves, rebuilt
 from ..objects import SINGLE, MaybeUnbound, Traced, is_record
 from . import lattice, list_buffer
@@ -37,7 +37,7 @@ SIZE_TYPES = 3  # a fixed size, one with a capacity, and one in a flat buffer
 
 def is_undefined(name: str, value: object) -> bool:
     """True if a name that is unbound at the head may get an arbitrary value there, because it is not read."""
-    return name.startswith(OWN_NAMES) or type(value) is MaybeUnbound
+    return name.startswith(OWN_PREFIX) or type(value) is MaybeUnbound
 
 
 MAX_CARRIED = 512  # because each value is searched among all others

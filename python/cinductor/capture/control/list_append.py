@@ -17,7 +17,7 @@ import numpy as np
 
 from ... import _core
 from ...base.signals import Replan
-from ...base.user_frame import OWN_NAMES
+from ...base.user_frame import OWN_PREFIX
 from ...numpy.surface import small_ints
 from ..iterators import MAX_READ
 from ..kinds import (
@@ -347,7 +347,7 @@ class AppendedItems(Columns):
         another object.
         """
         now, self.container[:] = list(self.container), []
-        users = [value for name, value in names.items() if not name.startswith(OWN_NAMES)]
+        users = [value for name, value in names.items() if not name.startswith(OWN_PREFIX)]
         is_seen = self.loop.reached([inner], users)
         self.container[:] = now
         if is_seen:

@@ -18,7 +18,7 @@ from typing import Any
 
 from ... import _core
 from ...base.class_lookup import is_a
-from ...base.user_frame import OWN_NAMES
+from ...base.user_frame import OWN_PREFIX
 from ..containers import REFUSED, row_of
 from ..kinds import (
     ATOMS,
@@ -61,7 +61,7 @@ class Last:
         for last in self.live_out:
             last.entry = self.value_before(last)
         for name, value in self.values.items():
-            if value is UNBOUND or name.startswith(OWN_NAMES):
+            if value is UNBOUND or name.startswith(OWN_PREFIX):
                 continue
             if any(type(v) is not LastValue or v.entry is None for v in leaves(value)):
                 return True

@@ -16,7 +16,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...base.class_lookup import is_a
-from ...base.user_frame import OWN_NAMES
+from ...base.user_frame import OWN_PREFIX
 from ..deferred import DeferredChoice, choose
 from ..kinds import (
     UINT64,
@@ -197,7 +197,7 @@ class Merge:
         if self.is_dead(name):
             is_first = self.ends[0].names.get(RETURN) is True
             return self.plan_dead(name, *((UNBOUND, b) if is_first else (a, UNBOUND)))
-        if name.startswith(OWN_NAMES) and name != VALUE:
+        if name.startswith(OWN_PREFIX) and name != VALUE:
             return self.plan_flag(a, b)
         return self.plan_either_way(name, a, b)
 
@@ -268,7 +268,7 @@ class Merge:
         return made if is_one else remade(made, parts)
 
     def plan_unbound(self, name: str, a: object, b: object) -> Any:
-        if not name.startswith(OWN_NAMES):
+        if not name.startswith(OWN_PREFIX):
             self.checks.append((b is UNBOUND, name))
         return self.plan_dead(name, a, b)
 

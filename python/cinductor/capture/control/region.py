@@ -21,7 +21,7 @@ from ...base.class_lookup import is_a
 from ...base.interrupt import is_interrupt
 from ...base.region_outcome import RegionOutcome
 from ...base.signals import NotPaid, Signal, is_mistake
-from ...base.user_frame import OWN_NAMES, locals_of
+from ...base.user_frame import OWN_PREFIX, locals_of
 from ..iterators import END, Items
 from ..kinds import UNBOUND, is_one
 from ..objects import SINGLE, Traced
@@ -264,7 +264,7 @@ class Region:
         self.others = {
             name: value
             for name, value in names.items()
-            if name not in state and not name.startswith(OWN_NAMES)
+            if name not in state and not name.startswith(OWN_PREFIX)
         }
 
     def attempt_to(self, begin: Callable[[], Any]) -> Any:
@@ -328,7 +328,7 @@ class Region:
         while frame is not None and frame.f_globals.get("__name__") != ENTRY:
             names = locals_of(frame)
             values.extend(names.values() if frame is not self.frame else ())
-            for name in [name for name in names if name.startswith(OWN_NAMES)]:
+            for name in [name for name in names if name.startswith(OWN_PREFIX)]:
                 values.extend(getattr(names[name], "operands", ()))
             frame = frame.f_back
         values.extend(attributes for _, attributes in self.scope.stage.stores.objects.values())

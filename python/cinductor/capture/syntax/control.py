@@ -35,7 +35,7 @@ from .displays import Displays
 from .jumps import VALUE, blocks_of, may_be_traced
 from .names import children, placed, type_parameters, walk
 from .rows import LOOPS
-from .stage_calls import OWN_NAMES, STAGE, Site
+from .stage_calls import OWN_PREFIX, STAGE, Site
 
 OPERATORS: dict[type[ast.operator], str] = {
     ast.Add: "iadd",
@@ -344,7 +344,7 @@ class Control(Statements):
         if self.protected:
             return frozenset()
         loads = self.scopes[-1].loads
-        return frozenset([n for n in state if n not in loads and not n.startswith(OWN_NAMES)])
+        return frozenset([n for n in state if n not in loads and not n.startswith(OWN_PREFIX)])
 
     def _construct(
         self, node: ast.stmt, site: Site, made: ast.expr, body: list[ast.stmt]
@@ -402,7 +402,7 @@ class Control(Statements):
         body: list[ast.stmt] = [placed(ast.Assign([stores], call), node)]
         live = site.carried if is_enter else site.live_out
         for name in live:
-            if name not in self.bound and (name == VALUE or not name.startswith(OWN_NAMES)):
+            if name not in self.bound and (name == VALUE or not name.startswith(OWN_PREFIX)):
                 body.append(self._unbind(node, name))
         return [self._if_restores(node, site, body)]
 

@@ -34,7 +34,7 @@ import sys
 from typing import Any
 
 from ...base.records import NamedTuple
-from ...base.user_frame import OWN_NAMES
+from ...base.user_frame import OWN_PREFIX
 from .names import (
     FunctionNode,
     Names,
@@ -444,7 +444,7 @@ class Comprehensions(Visitor):
         arguments = ast.arguments([], [ast.arg(n) for n in given], None, [], [], None, [])
         ends = [placed_at_end(statement, node) for statement in statements(f"{after}\nreturn {result}", default=default)]
         kind = "listcomp" if isinstance(inner, ast.ListComp) else "genexpr"
-        name = f"{OWN_NAMES}{kind}{len(self.functions)}"
+        name = f"{OWN_PREFIX}{kind}{len(self.functions)}"
         function = ast.FunctionDef(name, arguments, [*statements(before), *body, *ends], [])
         if "type_params" in ast.FunctionDef._fields:
             function.type_params = []  # type: ignore[attr-defined]

@@ -31,7 +31,7 @@ from .control import Control
 from .jumps import with_exits_after
 from .names import FunctionNode, Transformer, children, duplicate, place_of, walk
 from .rows import BREAK, ROWS, SYNTAX
-from .stage_calls import OWN_NAMES, STAGE, Site
+from .stage_calls import OWN_PREFIX, STAGE, Site
 
 FACTORY = "__ci_factory__"
 FUNCTION = "__ci_function__"
@@ -422,7 +422,7 @@ def _rewrite(fn: types.FunctionType) -> tuple[Rewritten, ast.Module]:
     if code.co_name == "__annotate__":
         raise NotRewritable("it evaluates annotations, and the compiler made it")
     names = (*code.co_names, *code.co_varnames, *code.co_freevars, *code.co_cellvars)
-    if " " + OWN_NAMES in " " + " ".join(names):
+    if " " + OWN_PREFIX in " " + " ".join(names):
         raise NotRewritable("it is rewritten already, or uses names that begin with __ci_")
     collects = gc.isenabled()
     gc.disable()  # trees have no cycles, and each look at all of them takes as long as making a third of them
@@ -466,7 +466,7 @@ def _rewrite_source(
     if new is None:
         raise NotRewritable("its rewriting does not compile")
     inner = code.co_name if code.co_name == "<lambda>" else FUNCTION
-    new = renamed(new, f"{FACTORY}.<locals>.{inner}", qualname, OWN_NAMES)
+    new = renamed(new, f"{FACTORY}.<locals>.{inner}", qualname, OWN_PREFIX)
     new = new.replace(co_name=code.co_name)
     return Rewritten(new, code, tuple(rewriter.sites)), tree
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ... import _core
 from ...base.records import NamedTuple
-from ...base.user_frame import OWN_NAMES as OWN_NAMES
+from ...base.user_frame import OWN_PREFIX as OWN_PREFIX
 from ...base.user_frame import STAGE as STAGE
 from .cfg import Cfg
 from .jumps import Lowering, Unsuitable, is_list, is_text, may_be_list, may_be_row, may_be_traced
@@ -102,7 +102,7 @@ class Asking(Transformer):
 
     def where(self, name: str) -> str:
         """The scope of a name of the innermost function."""
-        if name.startswith(OWN_NAMES) or (self.hidden and self.is_hidden(name)):
+        if name.startswith(OWN_PREFIX) or (self.hidden and self.is_hidden(name)):
             return LOCAL
         if name in self.scopes[-1].globals:
             return GLOBAL
@@ -123,7 +123,7 @@ class Asking(Transformer):
 
     def _may_be_unbound(self, name: str) -> bool:
         """True if a construct may leave the name unbound on some path, so that a read must check for it."""
-        if self.cfg is None or name.startswith(OWN_NAMES) or self.where(name) != LOCAL:
+        if self.cfg is None or name.startswith(OWN_PREFIX) or self.where(name) != LOCAL:
             return False
         names = self.scopes[-1]
         return name in names.bound and name not in names.unbound and not self.is_hidden(name)
