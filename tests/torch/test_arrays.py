@@ -1,11 +1,11 @@
 """Tests CPU tensors in compiled functions of NumPy: their conversions are inputs of the program, and share the tensors' memory."""
 
+import agreement  # noqa: F401  (skips without torch)
 import numpy as np
 import pytest
+import torch
 
 import cinductor
-
-torch = pytest.importorskip("torch")
 
 CONVERSIONS = (np.asarray, np.from_dlpack, lambda t: t.numpy(), lambda t: np.array(t, copy=None)[...])
 

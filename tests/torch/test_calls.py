@@ -6,14 +6,14 @@ import sys
 import threading
 import weakref
 
+import agreement  # noqa: F401  (skips without torch)
 import numpy as np
 import pytest
+import torch
 
-torch = pytest.importorskip("torch", minversion="2.10")
-
-from cinductor import _core  # noqa: E402
-from cinductor.torch import library  # noqa: E402
-from cinductor.torch.lowered import product  # noqa: E402
+from cinductor import _core
+from cinductor.torch import library
+from cinductor.torch.lowered import product
 
 pytestmark = pytest.mark.skipif(library.torch_functions() is None, reason="this torch has no exchange table")
 
