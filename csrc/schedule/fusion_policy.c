@@ -102,7 +102,7 @@ check_direction(CiScheduler *s, const CiKernel *kernel)
     }
     if (across && along && s->machine->has_one_direction)
         return "one is contiguous in memory where the other is strided";
-    return across && deep == 1 ? "one would be walked across memory for an element of the other"
+    return across && deep == 1 ? "one would be read with a large stride for each element of the other"
                                   : NULL;
 }
 

@@ -229,7 +229,7 @@ check_separate(CiScheduler *s, const CiKernel *kernel, const CiNest *nest)
 {
     if (!ci_nest_is_serial(nest) || !ci_why_not_local(s, kernel, nest->store, nest->store))
         return NULL;
-    return "elements that data places are stored in order";
+    return "stores at indices from data keep their order";
 }
 
 static const char *

@@ -115,7 +115,7 @@ ERRORS: dict[str, ErrorRow] = {
     ),
     "RecompileLimitExceeded": ErrorRow(
         'A call fits no program, `recompile_limit` is reached and `on_limit` is "error"; a RecompileError.',
-        "cinductor.mark_dynamic or dynamic=True has one compile serve many sizes, and a larger "
+        "cinductor.mark_dynamic or dynamic=True compiles one program for many sizes, and a larger "
         "recompile_limit keeps more",
     ),
     "ConstraintViolation": ErrorRow(

@@ -491,7 +491,7 @@ def called(compiled: Any, job: Any, args: Any, kwargs: Any) -> Explanation:
     if report.specialization is None or report.program is None:
         return report
     report._compiled = compiled
-    seconds -= report.timings.get("total_ms", 0.0) / 1e3
+    seconds -= sum(report.timings.get(f"{stage}_ms", 0.0) for stage in ("capture", "total")) / 1e3
     report.why_not_measured = measure.why_not(report.specialization, report.timings, seconds)
     if report.why_not_measured is None:
         report._measure(lambda: compiled(*args, **kwargs))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import keyword
 import linecache
+import math
 import os
 import re
 import time
@@ -21,6 +22,7 @@ from .page import (
     lines_by_file,
     lines_text,
     plural_lines,
+    refusals,
     row_of_equal,
     runs_of,
     scaled,
@@ -34,7 +36,8 @@ from .style import SHEET
 if TYPE_CHECKING:
     from .costs import Cost
 
-TIMED = ["time", "speed", "of the ceiling"]  # columns of kernels that were timed
+TIMED = ["time", "bytes/s", "operations/s", "of the ceiling"]  # columns of kernels that were timed
+SAMPLES = f"Times are the least of at least {measure.FEW} runs of the program, of equal kernels their sum."
 MAX_PANELS, MAX_CHIPS = 6, 8  # boxes shown without scrolling, and chips after a line
 STAGES = {
     "capture": "tracing the function",
@@ -71,10 +74,11 @@ class Page:
     def __init__(self, report: Any) -> None:
         self.report, self.id = report, f"c{time.time_ns():x}"
         self.costs = report.costs
-        self.color = {cost.name: k % 8 for k, cost in enumerate(self.costs)}
+        self.groups = equal_kernels(report)
+        self.color = {cost.name: k % 8 for k, group in enumerate(self.groups) for cost in group}
         self.ceilings = report.ceilings
         if self.ceilings is None and report.program is not None and any(cost.seconds for cost in self.costs):
-            self.ceilings = report.ceilings = measure.ceilings()
+            self.ceilings = report.ceilings = measure.reached(measure.ceilings(), self.costs)
 
     def text(self) -> str:
         parts = [self.head(), self.source(), self.kernels(), self.fusion(), self.drawings(), self.calls(), self.levels()]
@@ -121,10 +125,11 @@ class Page:
         return f"<h2>Source</h2>{''.join(listings)}" if listings else ""
 
     def kernels_by_line(self) -> dict[tuple[str, int], list[str]]:
+        """A chip for each group of equal kernels of a line."""
         used: dict[tuple[str, int], list[str]] = defaultdict(list)
-        for cost in self.costs:
-            for place in dict.fromkeys(cost.places):
-                used[place].append(cost.name)
+        for group in self.groups:
+            for place in dict.fromkeys(group[0].places):
+                used[place].append(self.chip(group[0].name, len(group)))
         return used
 
     def seconds_by_line(self) -> dict[tuple[str, int], float]:
@@ -146,10 +151,20 @@ class Page:
             times = f" ({count} times)" if count > 1 else ""
             notes[file, line].append(f'<p class="note break">Python runs here: {escape(reason)}{times}{hint(reason)}</p>')
         for region in self.report.outcomes:
-            what = "branch" if region.kind == "if" else "loop"
-            said = f"{region.kind} {region.words}".strip() if region.reason else f"this {what} is compiled as a {what}"
-            notes[region.file, region.line].append(f'<p class="note">{escape(said)}{hint(region.reason)}</p>')
+            if region.reason:
+                said = f"{region.kind} {region.words}"
+                notes[region.file, region.line].append(f'<p class="note">{escape(said)}{hint(region.reason)}</p>')
         return notes
+
+    def marks_by_line(self) -> dict[tuple[str, int], str]:
+        """A mark for each loop and branch that is compiled as one."""
+        marks = {}
+        for region in self.report.outcomes:
+            if not region.reason:
+                what = "branch" if region.kind == "if" else "loop"
+                title = f"this {what} is {region.words} of the program"
+                marks[region.file, region.line] = f'<span class="mark" title="{escape(title)}">{what}</span>'
+        return marks
 
     def listing(
         self,
@@ -159,12 +174,12 @@ class Page:
         used: dict[tuple[str, int], list[str]],
         notes: dict[tuple[str, int], list[str]],
     ) -> str:
-        rows, seconds = [], self.seconds_by_line()
+        rows, seconds, marks = [], self.seconds_by_line(), self.marks_by_line()
         for number, code in enumerate(highlighted(lines), first):
-            names, said = used.get((file, number), []), notes.get((file, number), [])
-            style = " broken" if any("break" in note for note in said) else " used" if names else ""
-            chips = "".join(self.chip(name) for name in names)
-            if len(names) > MAX_CHIPS:
+            found, said = used.get((file, number), []), notes.get((file, number), [])
+            style = " broken" if any("break" in note for note in said) else " used" if found else ""
+            chips = marks.get((file, number), "") + "".join(found)
+            if len(found) > MAX_CHIPS:
                 said, chips = [f'<p class="note chips">{chips}</p>', *said], ""
             took = seconds.get((file, number), 0.0)
             bar = f'<span class="bar" style="width:{100 * took / max(seconds.values()):.0f}%"></span>' if took else ""
@@ -178,8 +193,9 @@ class Page:
     def anchor(self, file: str, number: int) -> str:
         return re.sub(r"\W", "-", f"{os.path.basename(file)}-{number}")
 
-    def chip(self, name: str) -> str:
-        return f'<a class="chip k{self.color[name]}" href="#{self.id}-{name}">{name}</a>'
+    def chip(self, name: str, count: int = 1) -> str:
+        times = f" ×{count}" if count > 1 else ""
+        return f'<a class="chip k{self.color[name]}" href="#{self.id}-{name}">{name}{times}</a>'
 
     # --- kernels ---
 
@@ -188,10 +204,10 @@ class Page:
             return ""
         titles = ["", "lines", "reads", "writes", "operations", "per byte"]
         titles += TIMED if self.is_timed else []
-        rows = "".join(f"<tr>{self.cells(costs)}</tr>" for costs in equal_kernels(self.report))
+        rows = "".join(f"<tr>{self.cells(costs)}</tr>" for costs in self.groups)
         head = "".join(f"<th>{title}</th>" for title in titles)
         why = self.report.why_not_measured
-        note = f'<p class="soft">Not timed: {escape(why)}</p>' if why else ""
+        note = f'<p class="soft">Not timed: {escape(why)}</p>' if why else f'<p class="soft">{SAMPLES}</p>' if self.is_timed else ""
         cards = "".join(self.texts_of(cost) for cost in self.costs)
         if len(self.costs) > MAX_PANELS:
             cards = f"<details><summary>texts of {len(self.costs)} kernels</summary>{cards}</details>"
@@ -211,7 +227,7 @@ class Page:
         count = f" ×{len(costs)}" if others else ""
         intensity = "" if cost.intensity is None else f"{cost.intensity:.3g}"
         row = [read, written, operations, intensity]
-        row += [seconds, self.speed(cost), self.of_ceiling(cost)] if self.is_timed else []
+        row += [seconds, *self.speeds(cost), self.of_ceiling(cost)] if self.is_timed else []
         links = self.links(cost)
         return f"<td>{anchors}{self.chip(cost.name)}{count}{call}</td><td>{links}</td>" + "".join(f"<td>{escape(text)}</td>" for text in row)
 
@@ -224,13 +240,12 @@ class Page:
                 parts.append("-".join(f'<a href="#{self.id}-{self.anchor(file, line)}">{line}</a>' for line in ends))
         return ", ".join(parts)
 
-    def speed(self, cost: Cost) -> str:
-        """Operations per second, or bytes if there are no operations."""
+    def speeds(self, cost: Cost) -> list[str]:
+        """Bytes and operations per second."""
         if not cost.seconds or cost.is_per_iteration:
-            return ""
-        if cost.operations:
-            return f"{scaled(cost.operations / cost.seconds, '|K|M|G|T')}op/s"
-        return f"{size_text(cost.bytes / cost.seconds)}/s" if cost.bytes else ""
+            return ["", ""]
+        moved = size_text(cost.bytes / cost.seconds) if cost.bytes else ""
+        return [moved, count_text(cost.operations / cost.seconds) if cost.operations else ""]
 
     def of_ceiling(self, cost: Cost) -> str:
         """The fraction of the machine's peak, for so many operations on so many bytes."""
@@ -265,11 +280,11 @@ class Page:
         if not self.costs:
             return ""
         fused = []
-        for first, *others in equal_kernels(self.report):
+        for first, *others in self.groups:
             if first.nests > 1:
                 who = f"{self.chip(first.name)} {f'and {len(others)} like it have' if others else 'has'} {first.nests} loop nests"
                 fused.append(f"<li>{who}: {escape(plural_lines(lines_text(self.report, first)))}</li>")
-        apart = [f"<li>{self.linked(why)}</li>" for why in self.report.apart]
+        apart = [f"<li>{self.linked(why)}</li>" for why in refusals(self.report)]
         together = f"<p>Fused:</p><ul class='plain'>{''.join(fused)}</ul>" if fused else "<p>Nothing was fused.</p>"
         title = f"<summary>what is not fused or not parallel, and what shares memory: {len(apart)}</summary>"
         others = f"<details>{title}<ul class='plain'>{''.join(apart)}</ul></details>" if apart else ""
@@ -286,8 +301,9 @@ class Page:
     def drawings(self) -> str:
         parts = []
         dots = [
-            svg.Dot(f"{cost.name} {cost.call}".rstrip(), self.color[cost.name], cost.intensity, cost.operations / cost.seconds)
-            for cost in self.costs
+            svg.Dot(row_of_equal(self.report, group)[0], self.color[cost.name], cost.intensity, cost.operations / cost.seconds)
+            for group in self.groups
+            for cost in (min(group, key=lambda cost: cost.seconds or math.inf),)
             if cost.seconds and cost.operations and cost.intensity and not cost.is_per_iteration
         ]
         if dots:
@@ -295,12 +311,14 @@ class Page:
         memory = self.report.memory
         if memory.peak:
             steps = [(step.what, step.live) for step in memory.steps]
-            said = f"Static, of one call. Arguments hold {size_text(memory.arguments)} more."
+            which = "one call" if len(self.report.parts) < 2 else "the piece that allocates most"
+            said = f"Static, of {which}. Arguments hold {size_text(memory.arguments)} more."
             if memory.unknown:
                 said += f" Data decide the size of {', '.join(memory.unknown[:8])}: counted as nothing."
             drawn = svg.memory(steps, memory.peak_at)
             parts.append(f'<div><h2>Memory</h2>{drawn}<p class="soft">{escape(said)}</p></div>')
-        stages = [(name, self.report.timings.get(f"{key}_ms")) for key, name in STAGES.items()]
+        names = {**STAGES, "capture": "the call, with its pieces"} if self.report.breaks else STAGES
+        stages = [(name, self.report.timings.get(f"{key}_ms")) for key, name in names.items()]
         known = [(name, value) for name, value in stages if value]
         if known:
             cached = self.report.timings.get("from_cache")
@@ -314,7 +332,7 @@ class Page:
         bandwidth, operations = size_text(self.ceilings.bandwidth), scaled(self.ceilings.operations, "|K|M|G|T")
         return (
             f'<p class="soft">The ceilings were measured on this machine for float64: memory {bandwidth}/s (a sum of long arrays), '
-            f"arithmetic {operations} operations a second (in registers, or a product of matrices). "
+            f"arithmetic {operations} operations a second (in registers, a product of matrices, or a kernel of this report). "
             "Kernels whose data are in a cache may exceed the ceiling of memory.</p>"
         )
 

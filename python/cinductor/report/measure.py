@@ -6,13 +6,17 @@ import functools
 import json
 import time
 from collections import defaultdict
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .. import _core
 from ..base.records import NamedTuple
 from ..compile import compile
+
+if TYPE_CHECKING:
+    from .costs import Cost
 
 BUDGET = 0.02  # seconds for runs after the first
 FEW, MAX_RUNS = 3, 20
@@ -52,7 +56,7 @@ def times(call: Any, program: Any) -> dict[tuple[str, int], float] | None:
         return None
     try:
         began = time.perf_counter()
-        least, long = 1, began + LONG / 10
+        least, long = 1, began + LONG / FEW
         while len(runs) < least or (time.perf_counter() < began + BUDGET and len(runs) < MAX_RUNS):
             runs.append(defaultdict(float))
             call()
@@ -96,6 +100,14 @@ def multiply_and_add(x: Any) -> Any:
         a, b, c, d = a * 0.99 + 0.01, b * 0.98 + 0.02, c * 0.97 + 0.03, d * 0.96 + 0.04
         a, b, c, d = a * 0.95 + 0.05, b * 0.94 + 0.06, c * 0.93 + 0.07, d * 0.92 + 0.08
     return a + b + c + d
+
+
+def reached(found: Ceilings | None, kernels: Sequence[Cost]) -> Ceilings | None:
+    """The ceilings, of which that of arithmetic is not below the fastest kernel: other programs may have run while it was measured."""
+    if found is None:
+        return None
+    speeds = [cost.operations / cost.seconds for cost in kernels if cost.operations and cost.seconds and not cost.is_per_iteration]
+    return found._replace(operations=max([found.operations, *speeds]))
 
 
 SIDE = 384

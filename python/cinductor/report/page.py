@@ -33,7 +33,7 @@ def page(report: Any) -> str:
     parts += section(FITTED_NONE, shortened(recompiles(report)))
     parts += section(RACES, shortened(report.races))
     parts += section("kernels", shortened(table(report)))
-    parts += section("not fused or not parallel", shortened(report.apart))
+    parts += section("not fused or not parallel", shortened(refusals(report)))
     parts += section("copies between devices", shortened(report.copies))
     parts += section("recordings", shortened(report.recordings))
     parts += section("timings", timings(report))
@@ -162,6 +162,19 @@ def equal_kernels(report: Any) -> list[list[Cost]]:
     return list(equal.values())
 
 
+def refusals(report: Any) -> list[str]:
+    """Why loops are not fused or not parallel, by lines instead of names. Equal texts are one row, with their number."""
+    counted = Counter(without_names(why) for why in report.apart)
+    return [f"{why} (×{count})" if count > 1 else why for why, count in counted.items()]
+
+
+def without_names(why: str) -> str:
+    """A refusal in which buffers and loops that have lines are named by them: `line 8 and lines 9-10 are not fused: ...`."""
+    why = re.sub(r"\bthe iterations of t\d+ \((lines? [^)]*)\)", r"the iterations of the loop at \1", why)
+    why = re.sub(r"\b(?:t|buf)\d+ \((lines? [^)]*)\)", r"\1", why)
+    return re.sub(r"^(lines? .*) and \1 are", r"two loop nests of \1 are", why)
+
+
 def row_of_equal(report: Any, costs: list[Cost]) -> tuple[str, ...]:
     """The row of kernels that differ in their names and times only: `k0 ×5`."""
     first, *others = costs
@@ -242,11 +255,15 @@ def time_text(seconds: float | None) -> str:
 def timings(report: Any) -> list[str]:
     """The time that compiling took."""
     times = {k: v for k, v in report.timings.items() if k.endswith("_ms")}
+    if report.guards and not report.costs:
+        return ["nothing was compiled: the result was computed while the function was traced"]
     if report.timings.get("reused") and report.programs:
         return ["nothing was compiled: this process had the graph already"]
     if not times:
         return []
     words = {"capture": "tracing the function", "compile": "the C compiler"}
+    if report.breaks:
+        words["capture"] = "the call: tracing, its compiled pieces, and Python between"
     if report.timings.get("from_cache"):
         words["compile"] = "the disk cache, which had the kernels"
     own = times.pop("total_ms", 0.0) - times.get("compile_ms", 0.0)

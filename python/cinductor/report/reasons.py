@@ -31,7 +31,7 @@ REASONS = tuple(
         (
             "sizes-that-differ",
             r"\S+\.(shape|strides|ndim|size)\b.* was .* when compiled|.* held when compiled",
-            "cinductor.mark_dynamic(x, axis) or dynamic=True has one program serve many sizes",
+            "cinductor.mark_dynamic(x, axis) or dynamic=True compiles one program for many sizes",
         ),
         (
             "values-that-differ",

@@ -46,6 +46,7 @@ STYLE = """
 .cinductor .chip { display: inline-block; border-radius: 4px; padding: 0 6px; font: 600 11px/1.55 ui-monospace,
   "DejaVu Sans Mono", monospace; color: var(--chip); background: var(--accent); }
 .cinductor a.chip { color: var(--chip) !important; }
+.cinductor .mark { border: 1px solid var(--rule); border-radius: 4px; padding: 0 6px; color: var(--soft); font-size: 11px; background: none; }
 .cinductor .chip:hover { text-decoration: none; filter: brightness(1.15); }
 .cinductor .note { margin: 0; padding: 2px 12px 4px 66px; font-size: 12.5px; color: var(--soft); white-space: normal; }
 .cinductor .note.chips { position: static; flex-wrap: wrap; }

@@ -6,6 +6,7 @@ scratch memory of kernels. Buffers of a data-dependent size count as 0 and are n
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -58,8 +59,8 @@ class Footprint:
 class LineWalk:
     """Counts the memory of one program, line by line."""
 
-    def __init__(self, names: dict[str, int]) -> None:
-        self.names, self.held, self.memory = names, dict[str, int](), Footprint()
+    def __init__(self, names: dict[str, int], named: Callable[[str], str]) -> None:
+        self.names, self.named, self.held, self.memory = names, named, dict[str, int](), Footprint()
 
     def note(self, what: str, change: int = 0) -> None:
         self.memory.steps.append(MemoryStep(what, sum(self.held.values()), change))
@@ -79,14 +80,14 @@ class LineWalk:
             self.note(f"free {buffer}", -self.held.pop(buffer, 0))
             self.memory.steps[-1].live = sum(self.held.values())
         elif kind == "launch":
-            self.note(f"k{line['kernel']}")
+            self.note(self.named(f"k{line['kernel']}"))
         elif kind == "extern":
             self.note(line["name"])
 
 
-def walk(program: dict[str, Any], names: dict[str, int]) -> Footprint:
-    """The memory of a program, from its JSON and the values of its sizes."""
-    way = LineWalk(names)
+def walk(program: dict[str, Any], names: dict[str, int], named: Callable[[str], str]) -> Footprint:
+    """The memory of a program, from its JSON and the values of its sizes. named: the name of a kernel in the report."""
+    way = LineWalk(names, named)
     for line in program["lines"]:
         way.line(line)
     for buffer in program["buffers"]:
