@@ -72,7 +72,7 @@ evaluate(CiContext *ctx, const CxCallSizes *call, const CiExpr *e)
 }
 
 static bool
-holds(CiRelation relation, int64_t left, int64_t right)
+relation_is_true(CiRelation relation, int64_t left, int64_t right)
 {
     return relation == CI_REL_eq   ? left == right
            : relation == CI_REL_ne ? left != right
@@ -110,7 +110,7 @@ cx_call_sizes_fit(CiContext *ctx, const CxCallSizes *call, int *wrong)
         return false;
     for (int k = 0; k < g->env->nguards; k++) {
         const CiShapeGuard *guard = &g->env->guards[k];
-        if (!holds(guard->relation, evaluate(ctx, call, guard->left), evaluate(ctx, call, guard->right)))
+        if (!relation_is_true(guard->relation, evaluate(ctx, call, guard->left), evaluate(ctx, call, guard->right)))
             return false;
     }
     return true;

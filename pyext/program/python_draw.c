@@ -30,7 +30,7 @@ struct CxTwister {
 
 /* True if the memory holds the state that getstate() gave: the words, then the index. */
 static bool
-holds(const Place *place, PyObject *numbers)
+has_state(const Place *place, PyObject *numbers)
 {
     for (int k = 0; k < WORDS; k++)
         if (PyLong_AsUnsignedLong(PyTuple_GET_ITEM(numbers, k)) != place->words[k])
@@ -51,7 +51,7 @@ find_offset(PyObject *generator)
 
     if (numbers != NULL && PyTuple_Check(numbers) && PyTuple_GET_SIZE(numbers) == WORDS + 1)
         for (; found < 0 && at + (Py_ssize_t)sizeof(Place) <= size; at += _Alignof(Place))
-            if (holds((const Place *)((const char *)generator + at), numbers))
+            if (has_state((const Place *)((const char *)generator + at), numbers))
                 found = at;
     Py_XDECREF(state);
     PyErr_Clear();

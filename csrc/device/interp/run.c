@@ -27,7 +27,7 @@ poll(CiInterpRun *r)
 }
 
 static bool
-holds(const CiInterpRun *r, const CiInterpTest *test)
+evaluate_test(const CiInterpRun *r, const CiInterpTest *test)
 {
     if (test->compare >= CI_COMPARE_is) {
         bool value = *(const uint8_t *)ci_interp_value(r, test->value);
@@ -44,7 +44,7 @@ static bool
 are_all_true(const CiInterpRun *r, const CiInterpStmt *stmt)
 {
     for (int k = 0; k < stmt->ntests; k++)
-        if (!holds(r, &stmt->tests[k]))
+        if (!evaluate_test(r, &stmt->tests[k]))
             return false;
     return true;
 }

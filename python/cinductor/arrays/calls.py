@@ -32,7 +32,7 @@ MAX_DEVICES = 16  # devices of one program: CI_MAX_DEVICES
 NUMBERS = frozenset({bool, int, float, complex, str, bytes, type(None)})  # long lists have nothing else
 
 
-def holds(value: Any) -> bool:
+def contains_device_array(value: Any) -> bool:
     """True if value is a device array or contains one. Each container is visited once, because it may contain itself.
     """
     seen: set[int] = set()
@@ -112,14 +112,14 @@ def likeness_of(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The key of a kind of calls: equal for arrays that only differ in their elements."""
     kinds: list[Any] = []
     for value in (args, tuple(kwargs.values())):
-        rebuild(value, lambda x: kinds.append((x.shape, x.dtype.str) if holds(x) else type(x)))
+        rebuild(value, lambda x: kinds.append((x.shape, x.dtype.str) if contains_device_array(x) else type(x)))
     return tuple(kinds)
 
 
 def share_memory(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     """True if two arrays share memory, which copies of them would not."""
     found: dict[int, Array] = {}
-    rebuild((args, kwargs), lambda x: found.setdefault(id(x), x) if holds(x) else None)
+    rebuild((args, kwargs), lambda x: found.setdefault(id(x), x) if contains_device_array(x) else None)
     bounds = np.lib.array_utils.byte_bounds
     ends = sorted(bounds(array._handle) for array in found.values() if array.size)
     return any(a[1] > b[0] for a, b in itertools.pairwise(ends))

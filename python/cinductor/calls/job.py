@@ -302,7 +302,7 @@ class Job:
         the caller tries again.
         """
         calls = device_calls()
-        if calls is not None and any(map(calls.holds, bound)):
+        if calls is not None and any(map(calls.contains_device_array, bound)):
             return calls.call(self, compiled, args, kwargs or {})
         self.misses += 1
         if is_compiling():  # perhaps called by a function that is called during a capture

@@ -108,16 +108,16 @@ class While(Construct):
 class If(Construct):
     """An if with elif: steps are arms (even) and the tests before them (odd)."""
 
-    __slots__ = ("scope", "holds", "last")
+    __slots__ = ("scope", "is_true", "last")
 
-    def __init__(self, scope: Any, holds: Any, arms: int) -> None:
+    def __init__(self, scope: Any, is_true: Any, arms: int) -> None:
         self.scope = scope
-        self.holds = holds
+        self.is_true = is_true
         self.last = 2 * arms - 1
 
     def __iter__(self) -> Iterator[int]:
         step = 0
-        while not self.holds:
+        while not self.is_true:
             step += 1
             yield step
             if step == self.last:
@@ -129,7 +129,7 @@ class If(Construct):
         """The test of the next arm."""
         if type(value) not in FREE_TYPES:
             value = self.scope.test(value)
-        self.holds = True if value else False
+        self.is_true = True if value else False
 
 
 class Decided(Construct):
@@ -254,7 +254,7 @@ class PlainControl(Hooks):
         """The value of a conditional expression that the function returns at once."""
         return self.choose(choice, first, second)
 
-    def holds(self, value: Any) -> Any:
+    def assertion(self, value: Any) -> Any:
         """The condition of an assertion."""
         return value if type(value) in FREE_TYPES else self.test(value)
 
@@ -458,7 +458,7 @@ class TracedControl(PlainControl):
             if not self.recurses(site.line):
                 return branches.Branch(self, site, value)
         made = super().if_(value, number)
-        if type(made) is If and not made.holds and self.stage.captures:
+        if type(made) is If and not made.is_true and self.stage.captures:
             return branches.LateBranch(self, site)
         return made
 
@@ -572,11 +572,11 @@ class TracedControl(PlainControl):
             return super().choose_result(choice, first, second)
         return choice.join(first, second, VALUE)
 
-    def holds(self, value: Any) -> Any:
+    def assertion(self, value: Any) -> Any:
         if is_condition(value) and self.stage.captures and self.stage.tracer.may_check():
             self.stage.tracer.check(truth(self.stage.tracer, value), "an assertion")
             return True
-        return super().holds(value)
+        return super().assertion(value)
 
 
 __all__ = ["TracedControl", "Traced"]

@@ -489,7 +489,7 @@ BAILING = {
     "lazy": "iter star iter_unpacked unpack for_",
     "": """
         repeat modulo members contains test augment context mapping each attr item call call_method late_text printed slice import_module
-        import_name lt le gt ge eq ne while_ if_ bool_begin then not_ truth holds parts
+        import_name lt le gt ge eq ne while_ if_ bool_begin then not_ truth assertion parts
         _get_global _set_global _del_global _get_free _set_free _del_free _get_attr _set_attr _del_attr _get_item _set_item _del_item
     """,
 }
@@ -544,7 +544,7 @@ class PlainScope(Scope):
     decorator = staticmethod(lambda value: value)
     for_, while_, if_ = PlainControl.for_, PlainControl.while_, PlainControl.if_
     bool_begin = staticmethod(lambda value, is_and: value)
-    bool_end = holds = staticmethod(lambda value: value)
+    bool_end = assertion = staticmethod(lambda value: value)
     not_: Any = staticmethod(operator.not_)
     repeat: Any = staticmethod(operator.mul)
     modulo: Any = staticmethod(operator.mod)

@@ -110,7 +110,7 @@ class Statements(Displays):
 
     def visit_Assert(self, node: ast.Assert) -> ast.stmt:
         test = self._decided(node.test, True)
-        node.test = self.ask(node.test, "holds", test) if may_be_traced(node.test) else test
+        node.test = self.ask(node.test, "assertion", test) if may_be_traced(node.test) else test
         if node.msg is not None:
             node.msg = self.visit(node.msg)
         return node

@@ -124,11 +124,11 @@ def repeat(test: Callable[..., GraphNumber], step: Callable[..., Sequence[Any]],
     def numbers(values: list[GraphValue]) -> list[GraphNumber]:
         return [GraphNumber(emitter, v) for v in values]
 
-    def holds(values: list[GraphValue]) -> GraphValue:
+    def any_continues(values: list[GraphValue]) -> GraphValue:
         return emitter.fold("any", test(*numbers(values)).value, list(range(len(sizes))), False)
 
     def following(values: list[GraphValue]) -> list[GraphValue]:
         made = zip(step(*numbers(values)), start, strict=True)
         return [emitter.expand(emitter.value(m.value, s.dtype), sizes) for m, s in made]
 
-    return numbers(emitter.repeat(start, holds, following))
+    return numbers(emitter.repeat(start, any_continues, following))
