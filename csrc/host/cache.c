@@ -59,19 +59,15 @@ ci_cache_take_warning(CiCache *cache)
     return atomic_exchange(&cache->warning, NULL);
 }
 
-static bool
-try_directory(CiCache *cache, const char *path, bool is_requested)
+/* Uses a folder. Returns why it cannot be used, else NULL. */
+static const char *
+try_directory(CiCache *cache, const char *path)
 {
     char resolved[CI_FOLDER_PATH];
     const char *reason = ci_folder_why_not(path, false, resolved);
     if (!reason)
         strcpy(cache->directory, resolved);
-    else if (is_requested)
-        warn(
-            cache, TROUBLE_folder,
-            "the disk cache in %s is not used: %s; set CINDUCTOR_CACHE_DIR to a folder of your own",
-            path, reason);
-    return !reason;
+    return reason;
 }
 
 /* The place that the environment names; false when it names none. */
@@ -97,25 +93,29 @@ CiCache *
 ci_cache_open(const char *path)
 {
     CiCache *cache = calloc(1, sizeof *cache);
-    char place[PATH_MAX];
+    char place[PATH_MAX], other[PATH_MAX], reason[256];
     if (!cache)
         return NULL;
     if (!path && find_directory(place, sizeof place))
         path = place;
-    if (path && try_directory(cache, path, true))
+    const char *root, *why = path ? try_directory(cache, path) : NULL;
+    if (path && !why)
         return cache;
-    const char *root;
-    for (int k = 0; (root = ci_folder_temporary(k)) != NULL; k++) {
+    snprintf(reason, sizeof reason, "%s", why ? why : "");
+    for (int k = 0; !*cache->directory && (root = ci_folder_temporary(k)) != NULL; k++) {
         char resolved[CI_FOLDER_PATH];
-        snprintf(place, sizeof place, "%s/cinductor-%u", root, (unsigned)geteuid());
+        snprintf(other, sizeof other, "%s/cinductor-%u", root, (unsigned)geteuid());
         bool is_there = access(root, F_OK) == 0;
-        if (is_there && ci_folder_why_not(root, true, resolved)) /* nothing is made there */
-            continue;
-        if (try_directory(cache, place, false))
-            return cache;
+        if (!is_there || !ci_folder_why_not(root, true, resolved)) /* else nothing is made there */
+            try_directory(cache, other);
     }
-    warn(cache, TROUBLE_folder,
-         "no folder can be used as disk cache; set CINDUCTOR_CACHE_DIR to one of your own");
+    if (!*cache->directory)
+        warn(cache, TROUBLE_folder,
+             "no folder can be used as disk cache; set CINDUCTOR_CACHE_DIR to one of your own");
+    else if (path)
+        warn(cache, TROUBLE_folder,
+             "the disk cache in %s is not used: %s; %s is used instead (CINDUCTOR_CACHE_DIR names another)",
+             path, reason, cache->directory);
     return cache;
 }
 
