@@ -42,6 +42,8 @@ def load(place: str, make: str) -> tuple[Callable[..., Any], Callable[[], tuple[
     path, _, name = place.rpartition(":")
     if not path or not all(part.isidentifier() for part in name.split(".")):
         raise Wrong(f"{place}: FILE:FUNC is expected, as model.py:loss, or MODULE:FUNC")
+    if make and not all(part.isidentifier() for part in make.split(".")):
+        raise Wrong(f"--make {make}: the name of a function of {path} is expected, which returns the arguments")
     found = space_of(path)
     for asked in filter(None, (name, make)):
         if not callable(attribute(found, asked)):
@@ -140,6 +142,13 @@ def show(given: argparse.Namespace) -> None:
         raise Wrong(f"{given.function} raised {report.error}")
 
 
+def never_compiled(fn: Callable[..., Any]) -> str:
+    """What a function is that does not run when it is called; "" for others."""
+    if inspect.isgeneratorfunction(fn) or inspect.isasyncgenfunction(fn):
+        return "generator"
+    return "coroutine" if inspect.iscoroutinefunction(fn) else ""
+
+
 def compiled(fn: Callable[..., Any], given: argparse.Namespace) -> Any:
     """The function, compiled as the command says."""
     try:
@@ -166,6 +175,8 @@ def made_by(arguments: Callable[[], tuple[Any, ...]], given: argparse.Namespace)
 
 def bench(given: argparse.Namespace) -> None:
     fn, arguments = load(given.function, given.make)
+    if why := never_compiled(fn):
+        raise Wrong(f"{given.function} is a {why}, which runs uncompiled: time the functions that it calls")
     names = given.compare.replace(",", " ").split()
     for name in names:
         if name not in benching.OTHERS:
@@ -235,8 +246,8 @@ def about_cache() -> Iterator[str]:
     found = cache.info()
     every = trimming.entries(found["directory"])
     yield f"folder     {found['directory'] or 'none can be used; CINDUCTOR_CACHE_DIR names one'}"
-    limit = f"{config.cache_limit} MB (option cache_limit)" if config.cache_limit else "no limit"
-    yield f"size       {size_text(sum(entry.size for entry in every))} in {len(every)} files, of at most {limit}"
+    limit = f"at most {size_text(1e6 * config.cache_limit)} (option cache_limit)" if config.cache_limit else "no limit"
+    yield f"size       {size_text(sum(entry.size for entry in every))} in {len(every)} files, {limit}"
     yield f"kernels    {found['entries']}"
     if every:
         ages = [age(time.time() - entry.last_use) for entry in (every[-1], every[0])]
@@ -281,15 +292,15 @@ def show_aten(given: argparse.Namespace) -> None:
     print(f"{len(found)} ops: " + ", ".join(f"{n} {status}" for status, n in sorted(counts.items())))
 
 
-def positive(text: str) -> float:
+def number(text: str) -> float:
     """A number that is not negative, for argparse."""
-    value = float(text)
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
     if not value >= 0:
-        raise argparse.ArgumentTypeError(f"{text} is negative")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number that is 0 or more")
     return value
-
-
-positive.__name__ = "number"  # in argparse's message: invalid number value
 
 
 class Parser(argparse.ArgumentParser):
@@ -297,6 +308,13 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"cinductor: {message}; `{self.prog} --help` shows what is allowed\n")
+
+    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Parse the words of a command; unknown ones are an error of that command."""
+        given, unknown = self.parse_known_args(args, namespace)
+        if unknown:
+            Parser(prog=given.prog).error(f"unrecognized arguments: {' '.join(unknown)}")
+        return given
 
 
 def parser() -> argparse.ArgumentParser:
@@ -307,7 +325,7 @@ def parser() -> argparse.ArgumentParser:
     def command(name: str, run: Callable[[argparse.Namespace], None], doc: str) -> argparse.ArgumentParser:
         raw = argparse.RawDescriptionHelpFormatter
         made = commands.add_parser(name, help=doc, description=doc, formatter_class=raw)
-        made.set_defaults(run=run)
+        made.set_defaults(run=run, prog=made.prog)
         return made
 
     made = command("doctor", doctor, "show what works here: versions, compiler, cache, devices, functions, one kernel")
@@ -327,7 +345,7 @@ def parser() -> argparse.ArgumentParser:
             made.add_argument("--level", default="", help="one part: graph, loops, kernels, procs, source, …")
             made.add_argument("--save", default="", metavar="PATH", help="write the report as a web page (.html), as .json, or as .txt with all levels")
         else:
-            made.add_argument("--seconds", type=positive, default=1.0, help="time for each way to run it")
+            made.add_argument("--seconds", type=number, default=1.0, help="time for each way to run it")
             made.add_argument("--compare", default="", metavar="NAMES", help="other compilers: numba,jax,torch")
     made = command("run", run_graph, "run the text of a graph, as written by a trace, on generated inputs")
     made.add_argument("file", metavar="FILE")
@@ -343,8 +361,8 @@ def parser() -> argparse.ArgumentParser:
     command("aten", show_aten, "list the ATen ops of PyTorch: compiled, decomposed or called")
     made = command("cache", keep, "show, trim, save or load the disk cache of kernels")
     made.add_argument("what", choices=KEPT, metavar="WHAT", help=", ".join(KEPT))
-    made.add_argument("--older", type=positive, metavar="DAYS", help="clear: only entries that were not used for this many days")
-    made.add_argument("--megabytes", type=positive, metavar="N", help="trim: megabytes that may remain, instead of the option cache_limit")
+    made.add_argument("--older", type=number, metavar="DAYS", help="clear: only entries that were not used for this many days")
+    made.add_argument("--megabytes", type=number, metavar="N", help="trim: megabytes that may remain, instead of the option cache_limit")
     made.add_argument("file", nargs="?", default="", metavar="FILE", help="save, load: the file with the whole cache")
     return whole
 

@@ -249,7 +249,9 @@ def from_environment(option: Option) -> Any:
     try:
         return checked(option.name, value)
     except (TypeError, ValueError) as error:
-        warn(f"the environment variable {option.environment} has no effect: {error}")
+        longer = [name for name in VARIABLES if name.startswith(f"{option.environment}_")]
+        other = f"; {longer[0]} is another variable" if longer else ""
+        warn(f"the environment variable {option.environment} has no effect: {error}{other}")
         return option.default
 
 

@@ -445,7 +445,7 @@ class Job:
         last = "; ".join(dict.fromkeys(reversed(self.reasons[-3:])))
         text = f"{self.title} has {many}. The latest calls did not fit, for {last}"
         advice = (
-            "; cinductor.mark_dynamic or dynamic=True has one compile serve many sizes, and a larger "
+            "; cinductor.mark_dynamic or dynamic=True compiles one program for many sizes, and a larger "
             "recompile_limit keeps more"
         )
         if on_limit == "error":

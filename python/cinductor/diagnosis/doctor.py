@@ -69,7 +69,8 @@ def functions() -> str:
         found.setdefault(name, []).append(f"{np.dtype(char).name} {text}")
     rows = [f"{name:17}{'; '.join(ways)}" for name, ways in found.items()]
     said = 'NumPy\'s bits, except those marked OWN, which numerics="exact" leaves to NumPy, too'
-    return "\n".join([said, *rows])
+    ways_said = "table: a value for each operand; vectors (X): cinductor's code, with the bits of X; NumPy's loop: NumPy is called"
+    return "\n".join([said, ways_said, *rows])
 
 
 def prove(log2_points: int = 32) -> Iterator[tuple[str, int, int]]:

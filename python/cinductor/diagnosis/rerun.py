@@ -76,7 +76,7 @@ def run(
         make_known(calls)
     graphs = graphs_of(text)
     if not graphs:
-        raise ValueError("no line begins with 'graph '")
+        raise ValueError("this is no text of a graph, such as graph.txt of CINDUCTOR_TRACE: no line begins with 'graph '")
     if given and len(graphs) > 1:
         raise ValueError(f"{len(graphs)} graphs are there, and the {level} of one")
     how = {**(options or {}), "verify": bool(given)}
