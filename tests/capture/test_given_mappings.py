@@ -158,6 +158,58 @@ def test_small_ones(f, make):
         assert [*map(repr, entries(wanted))] == [*map(repr, entries(given))]
 
 
+@pytest.mark.parametrize(("f", "make"), [(counts_all, dict), (defaults, dict), (on_a_grid, dict), (adds, set), (once, dict)])
+def test_empty_ones(f, make):
+    compiled = cinductor.compile(f)
+    data = np.append(7, DATA)
+    for before in ((), (), (5, 900, 7), (), tuple(range(100, 400)), ()):
+        wanted, given = (make(before) if make is set else dict.fromkeys(before, 1) for _ in range(2))
+        assert f(wanted, data) == compiled(given, data)
+        assert [*map(repr, entries(wanted))] == [*map(repr, entries(given))] and list(wanted) == list(given)
+    assert f is once or cinductor.explain(f, make(), data).breaks == []
+
+
+def test_empty_ones_that_are_one_object():
+    def f(d, e, data):
+        for v in data:
+            d[int(v)] = e.get(int(v), 0) + 1
+        return len(e)
+
+    compiled = cinductor.compile(f)
+    for same in (False, True, False, True):
+        d, given = {}, {}
+        assert f(d, d if same else {}, DATA) == compiled(given, given if same else {}, DATA) and d == given
+
+
+def by_floats(d, data):
+    total = 0
+    for v in data:
+        key = float(v) / 8
+        if key in d:
+            total += d[key]
+        d[key] = d.get(key, 0) + 1
+    return total, len(d)
+
+
+def by_numpys_floats(d, data):
+    total = 0
+    for v in data / 8:
+        total += d.get(v, 1)
+    return total
+
+
+@pytest.mark.parametrize("f", [by_floats, by_numpys_floats])
+def test_floats_as_keys(f):
+    compiled = cinductor.compile(f)
+    for n in (300, 300, 500, 20, 0, 300):
+        wanted, given = ({k / 8: k for k in range(n)} for _ in range(2))
+        assert f(wanted, DATA) == compiled(given, DATA) and repr(wanted) == repr(given)
+    assert cinductor.explain(f, {k / 8: k for k in range(300)}, DATA).breaks == []
+    for odd in ({math.nan: 1, **{k / 8: k for k in range(300)}}, {-0.0: 1, **{k / 8: k for k in range(1, 300)}}):
+        wanted, given = dict(odd), dict(odd)
+        assert f(wanted, DATA) == compiled(given, DATA) and repr(wanted) == repr(given)
+
+
 def test_items_that_have_not_changed_stay_the_same_objects():
     def f(d, data):
         for v in data:

@@ -7,6 +7,7 @@ found in a list by identity, which columns do not have, so a search for one is l
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -167,9 +168,9 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {list: copied, max: largest, min: sma
 
 def slot_of(slots: Any, entries: Any, key: Any) -> Any:
     """Where a table has the place of a key's entry, or a free slot: linear probing, Knuth 6.4."""
-    number = key if type(key) is not tuple else hash_of(key)
+    number = hash_of(key) if type(key) is tuple else bits_of(key)
     size = len(slots)
-    k = ((int(number) * 0x2545F4914F6CDD1D & 0x7FFFFFFFFFFFFFFF) >> 24) % size
+    k = ((number * 0x2545F4914F6CDD1D & 0x7FFFFFFFFFFFFFFF) >> 24) % size
     while slots[k] >= 0 and entries[int(slots[k])][0] != key:
         k += 1
         if k == size:
@@ -189,11 +190,21 @@ def enter_all(slots: Any, entries: Any) -> None:
 
 
 def hash_of(key: Any) -> Any:
-    """A number from the ints of a tuple."""
+    """A number from the numbers of a tuple."""
     number = 0
     for part in key:
-        number = (number * 1000003 ^ int(part)) & 0x3FFFFFFFFFFFFFFF
+        number = (number * 1000003 ^ bits_of(part)) & 0x3FFFFFFFFFFFFFFF
     return number
+
+
+def bits_of(number: Any) -> Any:
+    """An int that is equal for equal numbers of one class. A NaN is found in a dict by identity."""
+    if not isinstance(number, float):
+        return int(number)
+    if number != number:  # noqa: PLR0124
+        raise LeftToPython
+    mantissa, exponent = math.frexp(number)
+    return int(mantissa * 9007199254740992.0) + exponent
 
 
 def place_of(slots: Any, entries: Any, key: Any) -> Any:
@@ -262,3 +273,62 @@ def add_key(slots: Any, entries: Any, key: Any) -> None:
     if slots[slot] < 0:
         slots[slot] = len(entries)
         entries.append((key,))
+
+
+def free_slot(slots: Any, entries: Any, slot: Any) -> None:
+    """Free the slot of an entry: later ones of the same run move up, Knuth 6.4 R."""
+    size = len(slots)
+    slots[slot] = -1
+    k = slot + 1
+    if k == size:
+        k = 0
+    while slots[k] >= 0:
+        position = int(slots[k])
+        slots[k] = -1
+        slots[slot_of(slots, entries, entries[position][0])] = position
+        k += 1
+        if k == size:
+            k = 0
+
+
+def taken(slots: Any, entries: Any, slot: Any) -> Any:
+    """Remove the entry of a slot and return it. The last entry moves to its place, so the order is not kept."""
+    position, last = int(slots[slot]), len(entries) - 1
+    entry = entries[position]
+    free_slot(slots, entries, slot)
+    if position < last:
+        slots[slot_of(slots, entries, entries[last][0])] = position
+        entries[position] = entries[last]
+    entries.pop()
+    return entry
+
+
+def delete(slots: Any, entries: Any, key: Any) -> None:
+    """del dict[key], set.remove(key)"""
+    slot = slot_of(slots, entries, key)
+    if slots[slot] < 0:
+        raise KeyError("no such key")
+    taken(slots, entries, slot)
+
+
+def discard(slots: Any, entries: Any, key: Any) -> None:
+    """set.discard(key)"""
+    slot = slot_of(slots, entries, key)
+    if slots[slot] >= 0:
+        taken(slots, entries, slot)
+
+
+def pop_item(slots: Any, entries: Any, key: Any) -> Any:
+    """dict.pop(key)"""
+    slot = slot_of(slots, entries, key)
+    if slots[slot] < 0:
+        raise KeyError("no such key")
+    return taken(slots, entries, slot)[1]
+
+
+def pop_or(slots: Any, entries: Any, key: Any, default: Any) -> Any:
+    """dict.pop(key, default)"""
+    slot = slot_of(slots, entries, key)
+    if slots[slot] >= 0:
+        return taken(slots, entries, slot)[1]
+    return default

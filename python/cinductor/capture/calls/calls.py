@@ -25,7 +25,8 @@ from ...numpy.random import GLOBAL, LEGACY, Draw, is_global_state, is_python_gen
 from ...numpy.surface import NotCaptured, folds
 from .. import identity
 from ..containers import ROWS, UNKNOWN, MethodEffect, methods_of, only_reads
-from ..control.mappings import guard_empty, is_open_key, want_given, want_mapping
+from ..control.given_mappings import want_mapping
+from ..control.mappings import guard_empty, is_open_key, want_given
 from ..iterators import ATOMS, Called
 from ..objects import (
     BOUND,
@@ -150,6 +151,7 @@ def enter_families(own: frozenset[int]) -> None:
     FAMILIES.clear()
 
 
+BY_KEY = frozenset({"get", "setdefault", "add", "__contains__", "pop", "remove", "discard"})  # methods of dicts and sets
 ORDERLESS = frozenset(map(id, (len, isinstance, bool, callable)))  # of a set these read no order
 METHODS = frozenset({types.BuiltinMethodType, types.MethodType})
 
@@ -305,9 +307,9 @@ def call_method(
         grown.materialise("a list grows after a loop")
     elif grown is not None and (made := grown.method(scope, name, args, kwargs)) is not MISSING:
         return made
-    if args and is_open_key(scope, owner, args[0]) and name in ("get", "setdefault", "add", "__contains__"):
+    if args and is_open_key(scope, owner, args[0]) and name in BY_KEY:
         want_mapping(scope, owner, args[0], *(args[1:] if name == "setdefault" else ()))
-        if not owner and name == "get" and len(args) == 2:
+        if not owner and name in ("get", "pop") and len(args) == 2:
             guard_empty(scope, owner)
             return args[1]
     if type(owner) in ROWS and ROWS[type(owner)].is_memory and contains_traced((*args, *kwargs.values())):

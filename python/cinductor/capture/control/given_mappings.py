@@ -1,6 +1,6 @@
 """Dicts and sets among the arguments, of which captured code alone looks at the items while the call runs.
 
-Keys are ints, or tuples of ints, and the items of a dict numbers, or tuples of numbers. Each call makes arrays of them, in
+Keys are ints or floats, or tuples of them, and the items of a dict numbers, or tuples of numbers. No key is NaN. Each call makes arrays of them, in
 the order in which Python iterates over that object, and the program makes a hash table of the keys (`mappings`). When the
 call returns, changed and new items are stored in the object. A set may be iterated while it has not changed. Any other
 use, and any effect, gives up the assumption `list_columns`; then the object is captured as a container.
@@ -14,16 +14,26 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ... import _core
+from ...base.class_lookup import is_a
 from ...numpy import list_sources
 from ..deferred import DeferredObject
 from ..iterators import Items
 from ..kinds import is_same, rebuilt
 from ..made_lists import entries_of
 from ..objects import Traced
-from .columns import Column, empty_columns
+from .columns import Column, empty_columns, like_of
 from .list_buffer import SPARE, ListBuffer, room_of
 from .list_columns import EXAMPLES, arrays_in, size_of
-from .mappings import DictOrSet, Mapping
+from .mappings import (
+    DictOrSet,
+    Mapping,
+    as_key,
+    guard_empty,
+    is_key_like,
+    is_open_key,
+    make_mapping,
+    want_given,
+)
 
 if TYPE_CHECKING:
     from ..kinds import Hooks, Size
@@ -47,10 +57,12 @@ def columns_in(value: object) -> tuple[Any, ...] | None:
 
 
 def is_line(made: object, is_key: bool) -> bool:
-    """True for the array of a list of numbers, or those of a list of tuples of numbers; keys are ints."""
+    """True for the array of a list of numbers, or those of a list of tuples of numbers; keys are ints, or floats without NaN."""
     if type(made) is tuple:
         return len(made) == 1 and all(is_line(part, is_key) for part in made[0])
-    return type(made) is np.ndarray and made.ndim == 1 and (not is_key or made.dtype.char == "l")
+    if type(made) is not np.ndarray or made.ndim != 1:
+        return False
+    return not is_key or made.dtype.char == "l" or (made.dtype.char == "d" and not np.isnan(made).any())
 
 
 class GivenMapping(Mapping):
@@ -94,6 +106,9 @@ class GivenMapping(Mapping):
         if type(self.container) is set and self.is_changed:
             self.fail("a set that is an argument has changed and is iterated")
         return self.items_of_view("keys")
+
+    def remove(self, name: str, args: tuple[Any, ...]) -> Any:
+        self.fail("an entry of a dict or set that is an argument is removed")
 
     def materialise(self, why: str = "") -> None:
         """Raises: the call is captured again, with the dict or set as a container."""
@@ -176,6 +191,66 @@ def with_room(value: DictOrSet, given: GivenMapping, room: Size, region: Region 
     GivenMapping(scope, value, given.source, entries, slots_for(scope, entries, total), given.entered)
 
 
+def want_mapping(scope: Hooks, value: DictOrSet, key: object, *item: object) -> None:
+    """Restart the enclosing loop or branch with a hash table in place of a dict or set, if that is possible; item: what
+    is stored. Returns if the value of an item is not known yet, because there is none.
+    """
+    stage = scope.stage
+    want_given(scope, value)
+    source = stage.sources.source_of(value)
+    if (source is not None and not is_empty_argument(stage, value, source)) or (is_a(value, dict) and not item and not value):
+        return
+    if value and not item:
+        key = as_key(stage.tracer, key, next(iter(value)))
+    items = [*item, *value.values()] if is_a(value, dict) else []
+    like = like_of(stage.tracer.paced(items)) if items else ()
+    if like is None or not all(is_key_like(known, key) for known in value):
+        return
+    region = stage.state.active[-1]
+    room, entry = room_of(region.owners(value)), (key, like) if items else (key,)
+    if source is None:
+        region.want(value, make_mapping, entry, room)
+    stage.sources.guard_length(value, source)
+    region.want(value, make_given, entry, room, source)
+
+
+def is_empty_argument(stage: Any, value: DictOrSet, source: int) -> bool:
+    """True for a dict or set among the arguments that has no entry, so that the call decides the classes of keys and items."""
+    return type(value) in GIVEN and not value and source >= 0 and stage.sources.rows[source][0] == "arg"
+
+
+def make_given(value: DictOrSet, like: tuple[Any, ...], room: Size, source: int, region: Region) -> None:
+    """Make columns and a table for an argument that is empty."""
+    scope, room = region.scope, room + SPARE
+    entries: list[Any] = scope.stage.state.note_definition([])
+    buffer = Entries(scope, entries, like, empty_columns(scope, like, room), 0, room, region)
+    buffer.reached_by = value
+    GivenMapping(scope, value, source, entries, scope.call(list_sources.empty_slots, room * 2 + 1))
+
+
+def item_or_default(scope: Hooks, value: dict[Any, Any], key: object, missing: tuple[Any, bool], is_stored: bool) -> Any:
+    """value[key] of a dict in which an absent key has an item; missing: what makes it, and if a read stores it."""
+    stage, make, is_stored = scope.stage, missing[0], is_stored and missing[1]
+    if make is None:
+        return stage.lift_array(value[key])  # raises for an absent key
+    grown = stage.state.lists.get(id(value))
+    if grown is not None:
+        return grown.item_or_made(key, make, is_stored)
+    if is_open_key(scope, value, key):
+        default = scope.call(make)  # a sample of the items: what it did is undone, unless the dict is empty
+        want_mapping(scope, value, key, *([default] if is_stored else []))
+        if not value and not is_stored:
+            guard_empty(scope, value)
+            return default
+    if key in value:
+        return stage.lift_array(value[key])
+    default = scope.call(make)
+    if is_stored:
+        stage.state.before_change(value)
+        value[key] = default
+    return default
+
+
 def entries_in(*given: object) -> list[Any]:
     """The entries of a dict or set in columns, as `store_entries` gets them."""
     return [*given]
@@ -184,15 +259,16 @@ def entries_in(*given: object) -> list[Any]:
 def store_entries(value: DictOrSet, counts: tuple[int, ...], names: tuple[str, ...], *arrays: np.ndarray) -> None:
     """Store the items that differ in a dict, or the new keys in a set. counts, names: as for `entries_of`."""
     before, places = len(value), np.arange(len(value), len(arrays[0]))
-    if type(value) is dict:
+    if type(value) is set:
+        value.update(key for (key,) in entries_of(counts, names, *(array[places] for array in arrays)))
+        return
+    if before:
         known = columns_in(value)
         assert known is not None
         pairs = zip(arrays_of(known[1]), arrays[max(counts[0], 1) :], strict=True)
         differ = [as_bits(old) != as_bits(new[:before]) for old, new in pairs]
         places = np.append(np.flatnonzero(np.logical_or.reduce(differ)), places)
-        value.update(entries_of(counts, names, *(array[places] for array in arrays)))
-    elif type(value) is set:
-        value.update(key for (key,) in entries_of(counts, names, *(array[places] for array in arrays)))
+    value.update(entries_of(counts, names, *(array[places] for array in arrays)))  # type: ignore[arg-type]
 
 
 def as_bits(array: np.ndarray) -> np.ndarray:

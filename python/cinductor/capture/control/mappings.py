@@ -1,6 +1,6 @@
 """Dicts and sets whose keys data decide, made in the call.
 
-Keys are ints, or tuples of ints. The items of a dict are numbers, or tuples of numbers. The entries are a list in the
+Keys are ints or floats, or tuples of them. The items of a dict are numbers, or tuples of numbers. The entries are a list in the
 order of insertion, which is stored as columns (`list_buffer`). An array, the hash table, has the place of each key's
 entry. Its operations are captured from source (`numpy/list_sources.py`). Like a list of lists (`list_columns`), a
 mapping gives up the assumption `list_columns` at an effect, and at any use that has no source.
@@ -22,8 +22,8 @@ from ..iterators import Items
 from ..kinds import have_same_structure, is_int, kind_of, leaves, rebuilt
 from ..made_lists import entries_of, mapping_of
 from ..objects import MISSING, Traced
-from .columns import empty_columns, like_of
-from .list_buffer import SPARE, ListBuffer, room_of
+from .columns import empty_columns
+from .list_buffer import SPARE, ListBuffer
 from .list_columns import Assumed
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from .region import Region
 
 MAX_ENTRIES = 1 << 17
+ORDER_IS_UNKNOWN = "the entries of a dict or set are read of which some were removed, or a set's that had items before data decided"
 LOOKED_AT = "a dict or set is looked at whose keys data decide"
 DictOrSet = dict[Any, Any] | set[Any]
 CLASSES = (dict, set, collections.defaultdict, collections.Counter)
@@ -39,10 +40,16 @@ SOURCES: dict[str, Callable[..., Any]] = {
     "setdefault": list_sources.default_item,
     "add": list_sources.add_key,
     "__contains__": list_sources.has_key,
+    "remove": list_sources.delete,
+    "discard": list_sources.discard,
 }
+REMOVING = ("__delitem__", "pop"), ("remove", "discard")  # of dicts, of sets
 
 
-READING = (list_sources.has_key, list_sources.item_of, list_sources.item_or, list_sources.item_or_made)
+READING = (
+    *(list_sources.has_key, list_sources.item_of, list_sources.item_or, list_sources.item_or_made),
+    *(list_sources.delete, list_sources.discard, list_sources.pop_item, list_sources.pop_or),
+)
 
 
 class Mapping(Assumed):
@@ -97,6 +104,8 @@ class Mapping(Assumed):
 
     def items_of_view(self, name: str) -> Items:
         """The items of a view of a dict, for a loop. Python raises if the dict grows meanwhile."""
+        if not self.has_own_order:
+            self.fail(ORDER_IS_UNKNOWN)
         length = self.length
         self.has_views = True
 
@@ -119,7 +128,18 @@ class Mapping(Assumed):
             return self.items_of_view(name)
         if name == "get" and len(args) == 1:
             return MISSING
+        if name in REMOVING[type(self.container) is set] and args:
+            return self.remove(name, args)
         return self.run(SOURCES[name], *args) if name in SOURCES else MISSING
+
+    def remove(self, name: str, args: tuple[Any, ...]) -> Any:
+        """A method that removes an entry, and `del`. The columns do not keep the order of the entries left."""
+        if self.has_views:
+            self.fail("a dict changes of which there are views")
+        self.has_own_order = False
+        if name == "pop":
+            return self.run(list_sources.pop_item if len(args) == 1 else list_sources.pop_or, *args)
+        return self.run(SOURCES.get(name, list_sources.delete), *args)
 
     def materialise(self, why: str = "") -> None:
         """Give the object its items, after a break, for an operation that the hash table does not support. In a loop or
@@ -141,7 +161,7 @@ class Mapping(Assumed):
 
     def parts(self) -> tuple[Any, ...]:
         if not self.has_own_order:
-            self.fail("a set of which data decide the items is looked at, whose order depends on items from before")
+            self.fail(ORDER_IS_UNKNOWN)
         buffer = self.buffer
         like = buffer.like
         names = tuple(column.name for column in buffer.columns)
@@ -164,26 +184,39 @@ VIEWS: dict[str, Callable[[Any], Any]] = {
 
 
 def is_key_like(key: object, like: object) -> bool:
-    """True if two keys are ints, or tuples of as many, of the same class."""
+    """True if two keys are numbers, or tuples of as many, of the same classes."""
     same = have_same_structure(key, like)
     return same and [kind_of(leaf) for leaf in leaves(key)] == [kind_of(leaf) for leaf in leaves(like)]
 
 
 def as_key(tracer: _core.Tracer, key: object, like: object) -> Any:
-    """A key that is only looked for, with Python's ints in place of NumPy's if the keys have Python's: they are equal, and have
+    """A key that is only looked for, with Python's numbers in place of NumPy's if the keys have Python's: they are equal, and have
     equal hashes.
     """
     if not have_same_structure(key, like):
         return key
     pairs = zip(leaves(key), leaves(like), strict=True)
-    return rebuilt(key, iter([as_int(tracer, leaf) if is_int(other) else leaf for leaf, other in pairs]))
+    return rebuilt(key, iter([as_like(tracer, leaf, other) for leaf, other in pairs]))
 
 
-def as_int(tracer: _core.Tracer, leaf: object) -> Any:
-    """Python's int for a traced int of NumPy; other values are returned."""
-    if type(leaf) is Traced and leaf.kind == "scalar" and leaf.dtype.kind == "i" and leaf.strong is None:
+def as_like(tracer: _core.Tracer, leaf: object, other: object) -> Any:
+    """Python's number for a traced one of NumPy, if the other is Python's and of that kind; other values are returned."""
+    if type(leaf) is not Traced or leaf.kind != "scalar" or leaf.strong is not None:
+        return leaf
+    if is_int(other) and leaf.dtype.kind == "i":
         return tracer.as_python(tracer.cast(leaf, np.int64))
-    return leaf
+    return tracer.as_python(leaf) if is_float(other) and leaf.dtype.char == "d" else leaf
+
+
+def is_float(value: object) -> bool:
+    """True for a float of Python, traced or not."""
+    return type(value) is float or (type(value) is Traced and value.kind == "python" and value.dtype.char == "d")
+
+
+def is_key_part(leaf: object) -> bool:
+    """True for ints, and for floats of 64 bits."""
+    is_numpys = type(leaf) is Traced and leaf.kind == "scalar" and (leaf.dtype.kind == "i" or leaf.dtype.char == "d")
+    return is_int(leaf) or is_float(leaf) or is_numpys
 
 
 def is_open_key(scope: Hooks, value: object, key: object) -> bool:
@@ -192,28 +225,9 @@ def is_open_key(scope: Hooks, value: object, key: object) -> bool:
         return False
     parts = leaves(key)
     if type(key) is Traced or type(key) is tuple:
-        is_int_like = all(is_int(leaf) or (type(leaf) is Traced and leaf.kind == "scalar" and leaf.dtype.kind == "i") for leaf in parts)
         is_traced = any(type(leaf) is Traced for leaf in parts)
-        return is_traced and is_int_like and all(getattr(leaf, "strong", None) is None for leaf in parts)
+        return is_traced and all(map(is_key_part, parts)) and all(getattr(leaf, "strong", None) is None for leaf in parts)
     return False
-
-
-def want_mapping(scope: Hooks, value: DictOrSet, key: object, *item: object) -> None:
-    """Restart the enclosing loop or branch with a hash table in place of a dict or set, if that is possible; item: what
-    is stored. Returns if the value of an item is not known yet, because there is none.
-    """
-    stage = scope.stage
-    want_given(scope, value)
-    if id(value) in stage.sources.known or (is_a(value, dict) and not item and not value):
-        return
-    if value and not item:
-        key = as_key(stage.tracer, key, next(iter(value)))
-    items = [*item, *value.values()] if is_a(value, dict) else []
-    like = like_of(stage.tracer.paced(items)) if items else ()
-    if like is None or not all(is_key_like(known, key) for known in value):
-        return
-    region = stage.state.active[-1]
-    region.want(value, make_mapping, (key, like) if items else (key,), room_of(region.owners(value)))
 
 
 def want_given(scope: Hooks, value: object) -> None:
@@ -245,26 +259,3 @@ def make_mapping(value: DictOrSet, like: tuple[Any, ...], room: Size, region: Re
             made.set_item(key, value[key])
         else:
             made.run(list_sources.add_key, key)
-
-
-def item_or_default(scope: Hooks, value: dict[Any, Any], key: object, missing: tuple[Any, bool], is_stored: bool) -> Any:
-    """value[key] of a dict in which an absent key has an item; missing: what makes it, and if a read stores it."""
-    stage, make, is_stored = scope.stage, missing[0], is_stored and missing[1]
-    if make is None:
-        return stage.lift_array(value[key])  # raises for an absent key
-    grown = stage.state.lists.get(id(value))
-    if grown is not None:
-        return grown.item_or_made(key, make, is_stored)
-    if is_open_key(scope, value, key):
-        default = scope.call(make)  # a sample of the items: what it did is undone, unless the dict is empty
-        want_mapping(scope, value, key, *([default] if is_stored else []))
-        if not value and not is_stored:
-            guard_empty(scope, value)
-            return default
-    if key in value:
-        return stage.lift_array(value[key])
-    default = scope.call(make)
-    if is_stored:
-        stage.state.before_change(value)
-        value[key] = default
-    return default

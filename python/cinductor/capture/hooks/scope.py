@@ -28,7 +28,8 @@ from ..calls.calls import dispatch
 from ..calls.functions import DEBUGGERS
 from ..containers import ROWS
 from ..control import list_buffer
-from ..control.mappings import is_open_key, want_mapping
+from ..control.given_mappings import want_mapping
+from ..control.mappings import is_open_key
 from ..iterators import SIZED
 from ..kinds import is_bool
 from ..objects import (

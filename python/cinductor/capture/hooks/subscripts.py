@@ -29,7 +29,8 @@ from ..call_state import fall_back_for_flags
 from ..calls.numpy_calls import constants
 from ..containers import ROWS, is_constant
 from ..control import list_buffer, list_columns
-from ..control.mappings import is_open_key, item_or_default, want_mapping
+from ..control.given_mappings import item_or_default, want_mapping
+from ..control.mappings import Mapping, is_open_key
 from ..iterators import Flat, Range, TracedBytes
 from ..kinds import Hooks, have_same_structure, kind_of, leaves, rebuilt
 from ..objects import (
@@ -337,6 +338,11 @@ class Subscripts(Hooks):
             return
         if cls in ROWS or is_a(value, list | dict):
             key = self._place(value, key)
+        if is_a(grown := stage.state.lists.get(id(value)), Mapping):
+            grown.remove("__delitem__", (key,))
+            return
+        if is_open_key(self, value, key):
+            want_mapping(self, value, key)
         if stage.sources.source_of(value) is not None or cls not in ROWS:
             stage.change(value, f"deletes an item of a {cls.__name__}")
         else:
