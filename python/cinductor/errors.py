@@ -79,15 +79,15 @@ ERRORS: dict[str, ErrorRow] = {
         "fullgraph=False runs in Python what cannot be compiled; cinductor.explain shows all of it",
     ),
     "LoweringError": ErrorRow(
-        "The graph has an operation that no backend can compute (`_core.compile_text`; in a call NumPy answers, with a warning, unless `fullgraph=True`).",
+        "The graph has an operation that no backend can compute (`_core.compile_text`; a call runs in NumPy then, with a warning, unless `fullgraph=True`).",
         "",
     ),
     "CompilerNotFound": ErrorRow(
-        "There is no C compiler, and none is found in the disk cache (`_core.compile_text`; in a call the interpreter or NumPy answers, with a warning).",
+        "There is no C compiler, and none is found in the disk cache (`_core.compile_text`; in a call the interpreter or NumPy runs it, with a warning).",
         "install gcc or clang, or set CC to a C compiler",
     ),
     "CompileError": ErrorRow(
-        "A C or CUDA compiler refuses generated source, or what it made cannot be loaded: `cmd`, `stderr` and `source`, the path of the source, or None (`_core.compile_text`; in a call the interpreter or NumPy answers, with a warning, unless `fullgraph=True`).",
+        "A C or CUDA compiler refuses generated source, or what it made cannot be loaded: `cmd`, `stderr` and `source`, the path of the source, or None (`_core.compile_text`; in a call the interpreter or NumPy runs it, with a warning, unless `fullgraph=True`).",
         "CC chooses another C compiler, CINDUCTOR_DUMP=source shows what it was given",
     ),
     "PromiseBroken": ErrorRow(
@@ -95,11 +95,11 @@ ERRORS: dict[str, ErrorRow] = {
         "cinductor.explain shows the program's steps and its memory",
     ),
     "PassFailed": ErrorRow(
-        "A pass of `register_pass`, `register_pattern` or `register_template` raises or breaks the graph, or `check_passes` finds one that changes a bit (in a call NumPy answers, with a warning, unless `fullgraph=True`).",
+        "A pass of `register_pass`, `register_pattern` or `register_template` raises or breaks the graph, or `check_passes` finds one that changes a bit (a call runs in NumPy then, with a warning, unless `fullgraph=True`).",
         "options={'skip_passes': its name} leaves it out",
     ),
     "NoFolder": ErrorRow(
-        "No folder can be written to and loaded from (`_core.compile_text`; in a call the interpreter or NumPy answers, with a warning, unless `fullgraph=True`).",
+        "No folder can be written to and loaded from (`_core.compile_text`; in a call the interpreter or NumPy runs it, with a warning, unless `fullgraph=True`).",
         "free some space, or set CINDUCTOR_CACHE_DIR to a folder of your own",
     ),
     "DeviceError": ErrorRow(

@@ -152,7 +152,8 @@ def test_a_trace_has_every_artefact_and_an_index(tmp_path):
     index = (folder / "index.html").read_text()
     for link in re.findall(r'href="([^"]+)"', index):
         assert (folder / link).is_file()
-    assert index.count("report.html") == 2 and "http" not in index
+    assert index.count('report.html">') == 2 and index.count("compiled whole, no Python between") == 2 and "http" not in index
+    assert 'href="../index.html"' in (folder / names[0] / "report.html").read_text()
     assert (folder / "0000-lambda" / "graph.txt").read_text().startswith("graph ")
     compile((folder / "0000-lambda" / "wrapper.py").read_text(), "wrapper", "exec")
 

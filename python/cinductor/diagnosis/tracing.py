@@ -14,6 +14,7 @@ from ..base.deferred_warnings import warn
 from ..base.signals import pass_on
 from ..calls.saved_text import calls_as_text
 from ..report.explanation import Explanation
+from ..report.html import document, fragment
 from ..report.page import LEVELS
 from ..report.programs import ProgramTexts
 from ..report.style import SHEET
@@ -95,7 +96,8 @@ class Trace(events.Listener):
         for name, text in texts.items():
             if text:
                 write_text(os.path.join(folder, name), text + "\n")
-        report.save(os.path.join(folder, "report.html"))
+        to_index = '<p style="margin: 8px 24px"><a href="../index.html">all captures</a></p>'
+        write_text(os.path.join(folder, "report.html"), document(report.name, to_index + fragment(report)))
 
     def new_folder(self, name: str) -> str:
         """The folders are numbered in the order of captures; other processes may write to the same one."""
@@ -120,16 +122,21 @@ class Trace(events.Listener):
                 files.remove("report.html")
                 links = " ".join(f'<a href="{escape(name)}/{escape(f)}">{escape(f)}</a>' for f in files)
                 report = f'<a href="{escape(name)}/report.html">{escape(name)}</a>'
-                rows.append(f"<tr><td>{report}</td><td>{links}</td></tr>")
+                rows.append(f"<tr><td>{report}</td><td>{escape(outcome_in(os.path.join(self.folder, name)))}</td><td>{links}</td></tr>")
         how = "".join(f"<tr><td>{escape(name)}</td><td>{escape(words)}</td></tr>" for name, words in HOW.items())
-        page = (
-            f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>cinductor trace</title></head>\n'
-            f'<body><div class="cinductor"><style>{SHEET}</style><h1>Captures</h1>'
-            f"<table><tr><th>report of the capture</th><th>its files</th></tr>{''.join(rows)}</table>\n"
+        body = (
+            f'<div class="cinductor"><style>{SHEET} .cinductor td {{ white-space: normal; text-align: left; }}</style><h1>Captures</h1>'
+            f"<table><tr><th>report</th><th>outcome</th><th>files</th></tr>{''.join(rows)}</table>\n"
             f"<h2>How to run a file</h2><p>Each command runs in the folder of the capture, on generated inputs. If a capture has several "
-            f"programs, the names of their files begin with a., b., and so on.</p><table>{how}</table></div></body></html>\n"
+            f"programs, the names of their files begin with a., b., and so on.</p><table>{how}</table></div>"
         )
-        write_text(os.path.join(self.folder, "index.html"), page)
+        write_text(os.path.join(self.folder, "index.html"), document("captures", body))
+
+
+def outcome_in(folder: str) -> str:
+    """The outcome of a capture: the second line of its report."""
+    with open(os.path.join(folder, "report.txt"), encoding="utf-8") as file:
+        return next(itertools.islice(file, 1, None), "").strip()
 
 
 def artefacts(part: ProgramTexts, job: Any) -> dict[str, str]:

@@ -278,7 +278,7 @@ class Explanation:
     def _measure(self, call: Any) -> None:
         found = measure.times(call, self.program)
         if found is None:
-            self.why_not_measured = "its device measures nothing, or NumPy answers"
+            self.why_not_measured = "its device measures nothing, or NumPy runs the call"
         else:
             self.why_not_measured = None
             self.parts[-1].set_times(found)
@@ -458,7 +458,7 @@ def add_known(report: Explanation, known: Any, kept: Any) -> None:
     report.later = report.later or (compiled and compiled.why_not_split_calls)
     report.specializations = [
         known.made.get(id(s), "")
-        + (f"; answered by NumPy: {s.why_numpy}" if s.why_numpy else "")
+        + (f"; run by NumPy: {s.why_numpy}" if s.why_numpy else "")
         for s in kept
     ]
 

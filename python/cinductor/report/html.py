@@ -208,9 +208,9 @@ class Page:
         head = "".join(f"<th>{title}</th>" for title in titles)
         why = self.report.why_not_measured
         note = f'<p class="soft">Not timed: {escape(why)}</p>' if why else f'<p class="soft">{SAMPLES}</p>' if self.is_timed else ""
-        cards = "".join(self.texts_of(cost) for cost in self.costs)
-        if len(self.costs) > MAX_PANELS:
-            cards = f"<details><summary>texts of {len(self.costs)} kernels</summary>{cards}</details>"
+        cards = "".join(self.texts_of(*group) for group in self.groups)
+        if len(self.groups) > MAX_PANELS:
+            cards = f"<details><summary>texts of {len(self.groups)} kernels</summary>{cards}</details>"
         return f'<h2>Kernels</h2><div class="wide"><table><tr>{head}</tr>{rows}</table></div>{note}{cards}'
 
     @property
@@ -227,7 +227,8 @@ class Page:
         count = f" ×{len(costs)}" if others else ""
         intensity = "" if cost.intensity is None else f"{cost.intensity:.3g}"
         row = [read, written, operations, intensity]
-        row += [seconds, *self.speeds(cost), self.of_ceiling(cost)] if self.is_timed else []
+        fastest = min(costs, key=lambda cost: cost.seconds or math.inf)
+        row += [seconds, *self.speeds(fastest), self.of_ceiling(fastest)] if self.is_timed else []
         links = self.links(cost)
         return f"<td>{anchors}{self.chip(cost.name)}{count}{call}</td><td>{links}</td>" + "".join(f"<td>{escape(text)}</td>" for text in row)
 
@@ -254,10 +255,12 @@ class Page:
         least = max(cost.bytes / self.ceilings.bandwidth, (cost.operations or 0) / self.ceilings.operations)
         bound = "memory" if least == cost.bytes / self.ceilings.bandwidth else "arithmetic"
         part = 100 * least / cost.seconds
+        if part > 100 and bound == "memory":
+            return "above memory: in a cache"
         return f"{part:.0f} % of {bound}" if part >= 1 else f"below 1 % of {bound}"
 
-    def texts_of(self, cost: Cost) -> str:
-        """The texts of a kernel at the levels at which it is one unit."""
+    def texts_of(self, cost: Cost, *others: Cost) -> str:
+        """The texts of a kernel at the levels at which it is one unit. others: equal kernels, whose texts are those of the levels."""
         letter, _, name = cost.name.rpartition(".")
         (program,) = [part for part in self.report.parts if part.letter == letter]
         texts = [("kernels", cost.text)]
@@ -271,7 +274,7 @@ class Page:
         where = escape(plural_lines(lines_text(self.report, cost)))
         launches = f", {cost.launches} launches in a call" if cost.launches not in (None, 1) else ""
         return (
-            f'<div class="kernel">{self.chip(cost.name)} {what}, {where}{launches}; '
+            f'<div class="kernel">{self.chip(cost.name, 1 + len(others))} {what}, {where}{launches}; '
             f'<span class="soft">{escape(", ".join(cost.buffers))}</span><div class="texts">{shown}</div></div>'
         )
 

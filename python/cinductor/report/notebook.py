@@ -25,15 +25,17 @@ def card(compiled: Any) -> str:
     facts = [
         (compiled.calls, "calls"),
         (len(compiled.specializations), "specialisations"),
-        (0 if job.plan is None else len(job.plan.pieces), "pieces between breaks"),
-        (row_of(compiled)["eager"], "answered by NumPy"),
     ]
+    if job.plan is not None and job.plan.pieces:
+        facts.append((len(job.plan.pieces), "pieces between breaks"))
+    if in_numpy := row_of(compiled)["eager"]:
+        facts.append((in_numpy, "calls run by NumPy"))
     notes = [f"specialisation {k}: {job.made.get(id(s), '')}" for k, s in enumerate(compiled.specializations, 1)]
     breaks = [] if job.last is None else [(b.line, b.reason) for b in job.last.breaks]
     notes += [f"line {number}: {reason}. {reason_of(reason).hint}" for number, reason in dict.fromkeys(breaks)]
-    notes += [f"NumPy answers: {why}" for why in dict.fromkeys(job.reasons_for_numpy(compiled))]
+    notes += [f"run by NumPy: {why}" for why in dict.fromkeys(job.reasons_for_numpy(compiled))]
     if not compiled.calls:
-        notes.append("not called yet: it is compiled in its first call")
+        notes.append("not called yet")
     rows = "".join(f"<li>{escape(note)}</li>" for note in notes)
     where = f'<span class="soft"><code>{escape(os.path.basename(file))}:{line}</code></span>' if file else ""
     return (

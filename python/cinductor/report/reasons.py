@@ -82,8 +82,8 @@ REASONS = tuple(
         ),
         (
             "containers",
-            r"a dict or set (is looked at|grows)|a set (is iterated|of which data decide|that is an argument)|data decide which key|keys of several types",
-            "return the dict or set, or use it in one place after the loop; begin with an empty set, and with keys that are ints",
+            r"a dict or set (is looked at|grows)|an entry of a dict or set|the entries of a dict or set|a set (is iterated|of which data decide|that is an argument)|data decide which key|keys of several types",
+            "return the dict or set, or use it in one place after the loop; begin with an empty set, and with keys of one class, int or float",
         ),
         (
             "containers",
