@@ -126,6 +126,25 @@ def versions_of(path):
     return found
 
 
+def versions_in_the_c_library():
+    """The versions of each function of the C library and of its mathematics."""
+    known = {}
+    linked = subprocess.run(["ldd", _core.__file__], capture_output=True, text=True, check=True).stdout
+    for library in re.findall(r"=> (\S*/lib[cm]\.so\.6)", linked):
+        for name, versions in versions_of(library).items():
+            known.setdefault(name, set()).update(versions)
+    return known
+
+
+@pytest.mark.skipif(not shutil.which("objdump"), reason="needs objdump")
+def test_the_extension_calls_no_function_newer_than_glibc_2_28():
+    """Built with that glibc it links: each function has a version there. Those of `stat` were inline functions before 2.33."""
+    known = versions_in_the_c_library()
+    needed = versions_of(_core.__file__).keys() & known.keys() - {"stat", "fstat", "lstat"}
+    assert {"malloc", "pthread_create"} <= needed
+    assert not [name for name in needed if min(known[name]) > OLDEST_GLIBC]
+
+
 @pytest.mark.skipif(not (shutil.which("objdump") and shutil.which("gcc")), reason="needs gcc and objdump")
 def test_kernels_need_no_glibc_newer_than_2_28(tmp_path):
     """A libmvec of before glibc 2.35 has five functions. NumPy's loops, or scalar functions, are used instead."""
@@ -135,10 +154,7 @@ def test_kernels_need_no_glibc_newer_than_2_28(tmp_path):
     cache = tmp_path / "cache"
     done = run(MATHEMATICS, LD_LIBRARY_PATH=str(tmp_path), CINDUCTOR_CACHE_DIR=str(cache))
     assert done.returncode == 0, done.stderr
-    known = {}
-    for library in re.findall(r"=> (\S*/lib[cm]\.so\.6)", subprocess.run(["ldd", _core.__file__], capture_output=True, text=True).stdout):
-        for name, versions in versions_of(library).items():
-            known.setdefault(name, set()).update(versions)
+    known = versions_in_the_c_library()
     kernels = [*cache.glob("**/*.so")]
     needed = {name for kernel in kernels for name in versions_of(kernel)}
     assert kernels and {"sin", "atan2f"} <= needed
