@@ -114,6 +114,7 @@ def test_bench_compares(tmp_path, capsys, monkeypatch):
 def test_places_of_functions(tmp_path, capsys, monkeypatch):
     """Of a module, methods, and calls that raise: a report and one line, and the exit code 1."""
     source = "class M:\n    @staticmethod\n    def f(x=2.0): return x + 1\ndef boom(): raise ValueError('no')\n"
+    source += "def made_one_by_one(): yield 1\nasync def awaited(): return 1\n"
     (tmp_path / "mine.py").write_text(source)
     (tmp_path / "broken.py").write_text("\ndef f(:\n")
     (tmp_path / "raising.py").write_text("def f(): return 1 / 0\n\nf()\n")
@@ -130,6 +131,9 @@ def test_places_of_functions(tmp_path, capsys, monkeypatch):
         (["explain", "mine.py:M.f", "--options", "threads=1"], "--options threads=1: JSON is expected"),
         (["explain", "mine.py:M.f", "--level", "grph"], "did you mean 'graph'?"),
         (["explain", "broken.py:f"], "broken.py:2 raised SyntaxError: "),
+        (["explain", "mine.py:M.f", "--make", "np.ones(3)"], "--make np.ones(3): the name of a function of mine.py is expected"),
+        (["bench", "mine:made_one_by_one"], "mine:made_one_by_one is a generator, which runs uncompiled"),
+        (["bench", "mine:awaited"], "mine:awaited is a coroutine, which runs uncompiled"),
         (["bench", "raising.py:f"], "raising.py:1 raised ZeroDivisionError: division by zero"),
         (["bench", "raising:f"], "raising raised ZeroDivisionError: division by zero"),
         (["explain", f"{tmp_path}:f"], "is a folder; FILE:FUNC names a file in it"),
@@ -143,12 +147,12 @@ def test_places_of_functions(tmp_path, capsys, monkeypatch):
 def test_words_of_the_command_line(capsys):
     """Wrong words are refused by one line. It names the command that shows the right ones."""
     for words, said in (
-        (["bench", "mine.py:f", "--seconds", "-1"], "argument --seconds: -1 is negative"),
-        (["cache", "clear", "--older", "x"], "argument --older: invalid number value: 'x'"),
+        (["bench", "mine.py:f", "--seconds", "-1"], "argument --seconds: '-1' is not a number that is 0 or more"),
+        (["cache", "clear", "--older", "1d"], "argument --older: '1d' is not a number that is 0 or more"),
         (["cache"], "the following arguments are required: WHAT"),
         (["cache", "inf"], "argument WHAT: invalid choice: 'inf'"),
         (["bisekt"], "argument COMMAND: invalid choice: 'bisekt'"),
-        (["bench", "mine.py:f", "--secnds", "1"], "unrecognized arguments: --secnds 1"),
+        (["bench", "mine.py:f", "--secnds", "1"], "unrecognized arguments: --secnds 1; `python -m cinductor bench "),
         (["doctor", "--prove-bits", "many"], "argument --prove-bits: invalid int value: 'many'"),
     ):
         with pytest.raises(SystemExit) as ended:
