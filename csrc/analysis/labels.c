@@ -1,4 +1,5 @@
-/* Labels of kernels: lanes inside or outside, tiles, and the units that threads run. */
+/* Computes how a kernel runs from its loops and the machine: which axis the vector lanes cover, the
+ * tiles, and the work units of threads. */
 #include "analysis/access.h"
 #include "analysis/cost.h"
 #include "analysis/labels.h"

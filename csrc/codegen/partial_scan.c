@@ -1,5 +1,5 @@
-/* The pieces of a scan or compress that runs in parts: the total of a part, and the loop over the
- * elements of the part.
+/* Scans and compresses that run in chunks: computes the total of a chunk, and emits the loop over its
+ * elements.
  *
  * Only for operations that may be reordered, so that the bits are those of a single loop. */
 #include "codegen/split.h"

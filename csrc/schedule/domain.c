@@ -1,6 +1,6 @@
-/* One domain as another: where a kernel runs over [n, m], a nest over [n*m] does too, and the other
- * way round where every access allows it. Points are independent, so none of this changes what a
- * nest does. */
+/* Reshapes the iteration domain of a nest, so that it can join a kernel of another domain: [n*m]
+ * becomes [n, m], and [n, m] becomes [n*m] if every access allows it. Points are independent, so the
+ * nest computes the same values. */
 #include "schedule/plan.h"
 
 /* Merges axis k and the axes after it into one of that extent, as far as accesses allow. */

@@ -1,4 +1,4 @@
-/* The scheduler on one screen. */
+/* The scheduler: calls its steps in order. Loops in, kernels out. */
 #include "schedule/in_place.h"
 
 /* Fails if a kernel takes more buffers than the machine allows. Fusion respects the limit, so this

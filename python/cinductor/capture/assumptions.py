@@ -15,8 +15,8 @@ INSTEAD = {
     "sized_lists": "lists have as many items as in this call",
     "list_columns": "lists of numbers among the arguments are containers",
     "small_containers": "small lists, dicts and sets of numbers among the arguments are arrays",
-    "draws_apart": "draws of Python's generators outside of loops are computed like those inside",
-    "inline_draws": "draws of Python's generators are library calls",
+    "draws_apart": "draws of generators outside of loops are computed like those inside",
+    "inline_draws": "draws of generators are library calls",
     "leaves_open": "what sizes say is decided, with guards",
     "decided": "Python decides a condition",
 }
@@ -34,8 +34,8 @@ class Assumptions(NamedTuple):
     sized_lists: bool = True  # a list's length may be a number of iterations
     list_columns: bool = True  # a long list of numbers among the arguments is an array of the program
     small_containers: bool = True  # data decide no key of a small dict or set among the arguments, nor how a short list grows
-    draws_apart: bool = True  # draws of Python's generators outside of loops come after those inside
-    inline_draws: bool = True  # no draw of Python's generators needs a library call
+    draws_apart: bool = True  # draws outside of loops come after those inside
+    inline_draws: bool = True  # no draw of these generators needs a library call
     leaves_open: bool = True  # the program evaluates conditions on sizes
     decided: frozenset[tuple[str, int]] = frozenset()  # conditions that Python evaluates
 

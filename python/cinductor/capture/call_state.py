@@ -98,7 +98,7 @@ class Stage:
         self.globals: dict[int, tuple[dict[str, Any], dict[str, tuple[Any, Any]]]] = {}
         self.functions: dict[int, tuple[Any, Any]] = {}
         self.draws_outside = 0  # of loops and branches, captured from their source
-        self.twisters: dict[int, Any] = {}  # the states of Python's generators, by source
+        self.draw_states: dict[int, Any] = {}  # the states of generators as arrays, by source
         self.exported: dict[Any, Traced] = {}  # arrays that objects of other libraries hand out, by source and conversion
         self.codes: dict[int, Any] = {}  # of functions that rewritten code makes, by id
         self.scopes: list[Any] = []
@@ -107,7 +107,7 @@ class Stage:
         self.captures = way.regions  # capture loops and branches
         self.has_list_columns = way.list_columns  # long lists of numbers among the arguments are columns
         self.has_small_containers = way.small_containers  # short lists, dicts and sets among the arguments are no columns
-        self.inlines_draws = way.inline_draws  # draws of Python's generators may be captured from their source
+        self.inlines_draws = way.inline_draws  # draws may be captured from their source
         self.has_draws_apart = way.draws_apart  # outside of loops and branches they are library calls, until one is captured
         self.leaves_open = way.leaves_open  # leave conditions on sizes to the program
         self.has_left_open = False  # a condition was left to the program
@@ -182,7 +182,7 @@ class Stage:
 
     def is_state(self, array: Any) -> bool:
         """True if an array is a part of the state of a generator of Python, to which only draws refer."""
-        states = [part for both in self.twisters.values() for part in both] + [kept for _, kept, _ in self.effects.normals.values()]
+        states = [part for both in self.draw_states.values() for part in both] + [kept for _, kept, _ in self.effects.normals.values()]
         return any(array.storage == state.storage for state in states)
 
     @property

@@ -199,7 +199,7 @@ def hash_of(key: Any) -> Any:
 
 def bits_of(number: Any) -> Any:
     """An int that is equal for equal numbers of one class. A NaN is found in a dict by identity."""
-    if not isinstance(number, float):
+    if type(number) is not float and type(number) is not np.float64:
         return int(number)
     if number != number:  # noqa: PLR0124
         raise LeftToPython

@@ -13,18 +13,17 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
 from ..base.class_lookup import is_a
-from ..base.signals import Replan
-from . import twister
 from .composites import OF_DRAWS
+from .generator_state import Words
 from .index import INT64
 from .random import FLOAT64, generator_at, number, shuffled
 from .random import PYTHON_DRAWS as PYTHON_DRAWS
-from .surface import NotCaptured, Traced, library, refuse
+from .surface import Traced, library, refuse
 
 MAX_BITS = 62
 DISTRIBUTIONS = {
@@ -45,32 +44,6 @@ def python_draw(handler: Callable[..., Any]) -> Callable[..., Any]:
     """Register a handler for the method of this name."""
     PYTHON_DRAWS[handler.__name__.removeprefix("python_")] = handler
     return handler
-
-
-class Words:
-    """The state of a generator in a call: the arrays of its words and of the index of the next one. normal: returns the array
-    of the number that gauss keeps, or None.
-    """
-
-    def __init__(self, scope: Any, words: Any, index: Any, normal: Callable[[], Any]) -> None:
-        self.scope, self.arrays, self.normal = scope, (words, index), normal
-
-    def drawn(self, method: str, values: list[Any]) -> Any:
-        """One number, by the method's source."""
-        if method not in twister.SOURCES:
-            self.give_up(method)
-        arrays: tuple[Any, ...] = self.arrays
-        if method in twister.WITH_NORMAL:
-            if (normal := self.normal()) is None:
-                self.give_up(method)
-            arrays = (*arrays, normal)
-        return self.scope.call(twister.SOURCES[method], *arrays, *values)
-
-    def give_up(self, method: str) -> NoReturn:
-        """The method is a library call, which has the state as a whole."""
-        if self.scope.stage.tracer.effects:
-            raise NotCaptured(f"{method} after an effect")
-        raise Replan("inline_draws", f"{method} is a library call")
 
 
 def drawn(t: Any, address: Any, method: str, values: list[Any], dtype: np.dtype, may_fail: bool = False) -> Any:

@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 
 from ..base.class_lookup import is_a
+from . import pcg
+from .generator_state import Words, is_python_generator
 from .index import INT64
 from .shape import sizes
 from .surface import (
@@ -39,12 +41,6 @@ WRITING_DRAWS = frozenset({"shuffle"})  # they change their first argument, x
 
 
 PYTHON_DRAWS: dict[str, Callable[..., Any]] = {}  # methods of a random.Random (python_random.py)
-
-
-def is_python_generator(value: Any) -> bool:
-    """True for a generator of Python's random module, without a subclass's methods."""
-    module: Any = sys.modules.get("random")
-    return module is not None and type(value) is module.Random
 
 
 class Draw:
@@ -152,6 +148,11 @@ def drawn(
     """A draw of that shape; without a shape it is a number: a Python float, or a NumPy scalar. given: the parameters
     as the user wrote them.
     """
+    if type(address) is Words:
+        is_other = size is not None or dtype.char not in "ld" or bool(set(fixed) - {"dtype"})
+        if is_other or not pcg.may_draw(method, given):
+            address.give_up(method)
+        return address.drawn(method, given)
     shape = () if size is None else sizes(size)
     refuse(any(type(n) is int and n < 0 for n in shape), "a negative size")
     key = f"{sorted(fixed.items())} {size is None}"

@@ -20,8 +20,9 @@ import numpy as np
 from ... import _core
 from ...base.class_lookup import is_a, module_of, package_of
 from ...extensions import UserOperation
+from ...numpy.generator_state import is_python_generator
 from ...numpy.python_random import PYTHON_DRAWS
-from ...numpy.random import GLOBAL, LEGACY, Draw, is_global_state, is_python_generator
+from ...numpy.random import GLOBAL, LEGACY, Draw, is_global_state
 from ...numpy.surface import NotCaptured, folds
 from .. import identity
 from ..containers import ROWS, UNKNOWN, MethodEffect, methods_of, only_reads

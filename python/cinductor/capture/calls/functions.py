@@ -309,7 +309,10 @@ INLINED_STANDARD = frozenset(
     ("dataclasses", name) for name in ("replace", "_replace", "fields", "_is_dataclass_instance")
 )
 # Modules of cinductor with functions that are captured like user code.
-CAPTURED = ("cinductor.distributed.collectives", "cinductor.extensions.control", "cinductor.numpy.composites", "cinductor.numpy.list_sources", "cinductor.numpy.twister")
+CAPTURED = (
+    *("cinductor.distributed.collectives", "cinductor.extensions.control"),
+    *(f"cinductor.numpy.{name}" for name in ("composites", "list_sources", "pcg", "twister")),
+)
 INLINED: set[Any] = set()  # functions of NumPy that are captured from their source
 MAX_DEPTH = 60
 STDLIB = os.path.dirname(os.__file__) + os.sep

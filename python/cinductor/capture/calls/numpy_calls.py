@@ -9,21 +9,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ... import _core
 from ...base.class_lookup import is_a
 from ...base.signals import Replan
 from ...base.user_frame import call_in_place
-from ...numpy import composites, surface, twister
+from ...numpy import composites, pcg, surface, twister
+from ...numpy.generator_state import Words, is_python_generator, memory_reader
 from ...numpy.index import flat as raveled
 from ...numpy.index import ufunc_at
-from ...numpy.python_random import PYTHON_DRAWS, Words
+from ...numpy.python_random import PYTHON_DRAWS
 from ...numpy.random import (
     DRAWS,
     GLOBAL,
     LEGACY,
     WRITING_DRAWS,
     Draw,
-    is_python_generator,
     is_python_global,
     state_of,
 )
@@ -278,7 +277,7 @@ def call_draw(scope: Hooks, f: Draw, args: tuple[Any, ...], kwargs: dict[str, An
     writes = f.name in WRITING_DRAWS and type(target) is Traced
     if writes and stage.effects.before_write(target):
         return call_unknown(scope, method, args, kwargs)
-    address = words_of(scope, f.generator, source)
+    address = words_of(scope, f.generator, source, f.name)
     if address is None:
         if id(f.generator) not in stage.effects.draws:
             stage.effects.draws[id(f.generator)] = (f.generator, state_of(f.generator))
@@ -292,32 +291,36 @@ def call_draw(scope: Hooks, f: Draw, args: tuple[Any, ...], kwargs: dict[str, An
     return call_unknown(scope, method, args, kwargs, why)  # whose exceptions have no context
 
 
-def words_of(scope: Hooks, generator: Any, source: int) -> Words | None:
-    """The state of a generator of Python as arrays of the call, over its memory; None if draws are library calls. One kind of
-    draws does not see what the other one has changed until there is an effect.
+def words_of(scope: Hooks, generator: Any, source: int, name: str) -> Words | None:
+    """The state of a generator as arrays of the call, over its memory; None if the draws of a method are library calls. One
+    kind of draws does not see what the other one has changed until there is an effect.
     """
     stage = scope.stage
-    if not stage.inlines_draws or not is_python_generator(generator) or not stage.tracer.may_check():
+    reader = memory_reader(generator) if stage.inlines_draws and stage.tracer.may_check() else None
+    if reader is None or (reader[1] is pcg.SOURCES and name not in pcg.SOURCES and source not in stage.draw_states):
         return None
-    if source not in stage.twisters:
+    memory_of, methods = reader
+    if source not in stage.draw_states:
         if not stage.tracer.in_region and stage.has_draws_apart:
             return None
         try:
-            memory = _core.twister_memory(generator)
+            memory = memory_of(generator)
         except ValueError:
             stage.inlines_draws = False
             return None
         if id(generator) in stage.effects.draws:
             raise Replan("draws_apart", "a loop or branch draws, after a draw outside of it")
-        made = stage.sources.note_made(memory, _core.twister_memory, source)
+        made = stage.sources.note_made(memory, memory_of, source)
         stage.lift_guarded(memory, made)
-        stage.twisters[source] = [stage.lift_guarded(part, stage.sources.source("item", made, k)) for k, part in enumerate(memory)]
+        stage.draw_states[source] = [stage.lift_guarded(part, stage.sources.source("item", made, k)) for k, part in enumerate(memory)]
     elif not stage.tracer.in_region:
         stage.draws_outside += 1
         if stage.draws_outside > MAX_OUTSIDE:
             raise Replan("inline_draws", "Python runs a loop that draws")
-    words, index = stage.twisters[source]
-    return Words(scope, words, index, functools.partial(normal_of, stage, generator, source))
+    words = Words(scope, tuple(stage.draw_states[source]), methods, functools.partial(normal_of, stage, generator, source))
+    if methods is pcg.SOURCES and name not in methods:
+        words.give_up(name)
+    return words
 
 
 def normal_of(stage: Stage, generator: Any, source: int) -> Any:

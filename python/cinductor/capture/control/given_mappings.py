@@ -198,7 +198,7 @@ def want_mapping(scope: Hooks, value: DictOrSet, key: object, *item: object) -> 
     stage = scope.stage
     want_given(scope, value)
     source = stage.sources.source_of(value)
-    if (source is not None and not is_empty_argument(stage, value, source)) or (is_a(value, dict) and not item and not value):
+    if (source is not None and not is_empty_argument(scope, value, source)) or (is_a(value, dict) and not item and not value):
         return
     if value and not item:
         key = as_key(stage.tracer, key, next(iter(value)))
@@ -214,9 +214,9 @@ def want_mapping(scope: Hooks, value: DictOrSet, key: object, *item: object) -> 
     region.want(value, make_given, entry, room, source)
 
 
-def is_empty_argument(stage: Any, value: DictOrSet, source: int) -> bool:
+def is_empty_argument(scope: Hooks, value: DictOrSet, source: int) -> bool:
     """True for a dict or set among the arguments that has no entry, so that the call decides the classes of keys and items."""
-    return type(value) in GIVEN and not value and source >= 0 and stage.sources.rows[source][0] == "arg"
+    return type(value) in GIVEN and not value and source >= 0 and bool(scope.stage.sources.rows[source][0] == "arg")
 
 
 def make_given(value: DictOrSet, like: tuple[Any, ...], room: Size, source: int, region: Region) -> None:
@@ -268,7 +268,7 @@ def store_entries(value: DictOrSet, counts: tuple[int, ...], names: tuple[str, .
         pairs = zip(arrays_of(known[1]), arrays[max(counts[0], 1) :], strict=True)
         differ = [as_bits(old) != as_bits(new[:before]) for old, new in pairs]
         places = np.append(np.flatnonzero(np.logical_or.reduce(differ)), places)
-    value.update(entries_of(counts, names, *(array[places] for array in arrays)))  # type: ignore[arg-type]
+    value.update(entries_of(counts, names, *(array[places] for array in arrays)))
 
 
 def as_bits(array: np.ndarray) -> np.ndarray:

@@ -27,8 +27,7 @@ from ..calls.builtins import PATTERNS, contains
 from ..calls.calls import dispatch
 from ..calls.functions import DEBUGGERS
 from ..containers import ROWS
-from ..control import list_buffer
-from ..control.given_mappings import want_mapping
+from ..control import given_mappings, list_buffer
 from ..control.mappings import is_open_key
 from ..iterators import SIZED
 from ..kinds import is_bool
@@ -280,7 +279,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
         if grown is not None and (found := grown.contains(self, value)) is not MISSING:
             return found
         if is_open_key(self, members, value):
-            want_mapping(self, members, value)
+            given_mappings.want_mapping(self, members, value)
             if not members:
                 return False
         return contains(self, value, members)
