@@ -9,6 +9,7 @@ import pickle
 import re
 import subprocess
 import sys
+import types
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,8 @@ import programs
 import pytest
 
 import cinductor
-from cinductor.report import costs, html, kernels, pages, reasons, sizes, svg
+from cinductor.report import costs, html, kernels, measure, pages, reasons, sizes, svg
+from cinductor.report.page import refusals
 
 ROOT = Path(__file__).resolve().parents[2]
 X = np.linspace(-1, 1, 120).reshape(12, 10)
@@ -332,6 +334,49 @@ def test_many_kernels_of_a_line_stand_below_it():
     below = re.search(r'<p class="note chips">(.*?)</p>', page)[1]
     assert below.count('class="chip ') == 12
     check_page(page)
+
+
+def test_equal_kernels_have_one_chip():
+    def repeated(x):
+        for _ in range(4):
+            x = np.sort(x * 2 + 1)
+        return x
+
+    report = explained(repeated, V)
+    page = report._repr_html_()
+    assert len(report.costs) == 8 and page.count("×4</a>") >= 2 and page.count('class="kernel"') == 2
+    check_page(page)
+
+
+def test_refusals_are_named_by_lines_and_counted():
+    why = " are not fused: a reason"
+    apart = [f"buf1 (lines 4-5) and buf2 (line 6){why}", f"buf8 (lines 4-5) and buf9 (line 6){why}", f"buf6 (line 8) and buf6 (line 8){why}"]
+    apart += ["the iterations of t2 (lines 3-4) run sequentially: iterations conflict on buf0 (line 2)", f"k0 and buf3{why}"]
+    wanted = [f"lines 4-5 and line 6{why} (×2)", f"two loop nests of line 8{why}"]
+    wanted += ["the iterations of the loop at lines 3-4 run sequentially: iterations conflict on line 2", f"k0 and buf3{why}"]
+    assert refusals(types.SimpleNamespace(apart=apart)) == wanted
+
+
+def test_times_say_what_they_include():
+    def counted(n):
+        k = 0
+        while n != 1:
+            n, k = n // 2 if n % 2 == 0 else 3 * n + 1, k + 1
+        return k
+
+    def broken(x):
+        print(end="", flush=True)
+        return x + 1
+
+    assert "the result was computed while the function was traced" in str(explained(counted, 27))
+    assert "the call: tracing, its compiled pieces, and Python between" in str(explained(broken, V))
+
+
+def test_a_kernel_above_the_measured_arithmetic_raises_it():
+    fast = types.SimpleNamespace(operations=100, seconds=1e-6, is_per_iteration=False)
+    unknown = types.SimpleNamespace(operations=None, seconds=1.0, is_per_iteration=False)
+    assert measure.reached(measure.Ceilings(1e9, 1e7), [fast, unknown]) == pytest.approx((1e9, 1e8))
+    assert measure.reached(measure.Ceilings(1e9, 1e9), [fast]).operations == 1e9
 
 
 def test_what_fails_is_explained():
