@@ -256,7 +256,7 @@ class Page:
         bound = "memory" if least == cost.bytes / self.ceilings.bandwidth else "arithmetic"
         part = 100 * least / cost.seconds
         if part > 100 and bound == "memory":
-            return "above memory: in a cache"
+            return "in a cache"
         return f"{part:.0f} % of {bound}" if part >= 1 else f"below 1 % of {bound}"
 
     def texts_of(self, cost: Cost, *others: Cost) -> str:
