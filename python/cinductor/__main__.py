@@ -143,7 +143,7 @@ def show(given: argparse.Namespace) -> None:
 
 
 def never_compiled(fn: Callable[..., Any]) -> str:
-    """What a function is that does not run when it is called; "" for others."""
+    """The kind of a function that does not run when it is called; "" for others."""
     if inspect.isgeneratorfunction(fn) or inspect.isasyncgenfunction(fn):
         return "generator"
     return "coroutine" if inspect.iscoroutinefunction(fn) else ""

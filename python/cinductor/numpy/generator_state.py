@@ -45,7 +45,7 @@ class Words:
 
 
 def memory_reader(generator: Any) -> tuple[Callable[[Any], Any], dict[str, Callable[..., Any]]] | None:
-    """What reads the state of a generator as arrays, and the methods that draw from these; None if there is no such source."""
+    """A function that reads the state of a generator as arrays, and the methods that draw from these; None without a source."""
     if is_python_generator(generator):
         return _core.twister_memory, twister.SOURCES
     return (pcg.memory_of, pcg.SOURCES) if pcg.is_pcg(generator) else None
