@@ -148,11 +148,7 @@ def guarded(name: str, at: ast.stmt) -> list[ast.stmt]:
 
 def located(at: ast.AST, *nodes: ast.stmt) -> list[ast.stmt]:
     """Statements with the position of another one."""
-    for node in nodes:
-        for part in walk(node):
-            if isinstance(part, ast.stmt | ast.expr | ast.excepthandler):
-                ast.copy_location(part, at)
-    return list(nodes)
+    return _core.filled(list(nodes), at, {})
 
 
 def tuple_of(names: tuple[str, ...], ctx: ast.expr_context) -> ast.expr:

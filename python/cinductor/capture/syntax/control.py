@@ -1,20 +1,7 @@
 """Rewrites control flow: every for, while and if on a test that may be traced becomes a construct.
 
-A construct is an object made by `__ci__`. Python iterates over it, one step per run of a body, and enters it
-around each run:
-
-    __ci_1 = __ci__.for_(ITER, 1)
-    if __ci_1.restores: __ci_1.begin(__ci__.locals())
-    for __ci_t1 in __ci_1:
-        with __ci_1:
-            if __ci_1.restores: (a, b) = __ci_1.enter()
-            FLAG = False
-            TARGET = __ci_1.item
-            BODY
-            if __ci_1.restores: __ci_1.leave(__ci__.locals())
-            elif FLAG: break
-    if __ci_1.restores: (a, b) = __ci_1.exit(__ci__.locals())
-    __ci_1 = None
+A construct is an object made by `__ci__`, as in `__ci_1 = __ci__.for_(ITER, 1)`. Python iterates over it, one step per run of a body, and
+enters it around each run (`CONSTRUCT`).
 
 The names that are assigned under `restores` are the site's state. A live one that gets UNBOUND is deleted (no test
 is written if it surely has a value); a dead one keeps UNBOUND as its value, so that reading it fails. A construct

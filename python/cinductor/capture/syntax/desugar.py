@@ -32,6 +32,7 @@ import ast
 import sys
 from typing import Any
 
+from ... import _core
 from ...base.records import NamedTuple
 from ...base.user_frame import OWN_PREFIX
 from .names import (
@@ -41,11 +42,11 @@ from .names import (
     Visitor,
     constant_at,
     duplicate,
+    end_of,
     free_names,
     from_text,
     place_new,
     placed,
-    placed_at_end,
     store_at,
     targets_of,
     walk,
@@ -87,10 +88,7 @@ class PatternReads(Transformer):
 
 def at(location: ast.AST, item: ast.expr) -> ast.expr:
     """A read of an item, at a position."""
-    new = duplicate(item)
-    for node in walk(new):
-        placed(node, location)
-    return new
+    return _core.filled([item], location, {})[0]
 
 
 def is_rest(pattern: ast.pattern) -> bool:
@@ -439,7 +437,7 @@ class Comprehensions(Visitor):
         names = tuple(sorted(read & self.bound))
         given = (*([CALLEE] if callee is not None else ()), ITEMS, *names)
         arguments = ast.arguments([], [ast.arg(n) for n in given], None, [], [], None, [])
-        ends = [placed_at_end(statement, node) for statement in from_text(f"{after}\nreturn {result}", node, default=default)]
+        ends = from_text(f"{after}\nreturn {result}", end_of(node), default=default)
         kind = "listcomp" if isinstance(inner, ast.ListComp) else "genexpr"
         name = f"{OWN_PREFIX}{kind}{len(self.functions)}"
         function = ast.FunctionDef(name, arguments, [*from_text(before, node), *body, *ends], [])

@@ -297,12 +297,10 @@ def free_names(node: ast.AST) -> set[str]:
     return found - targets_of(node) if hasattr(node, "generators") else found
 
 
-def placed_at_end(new: ast.stmt, old: Any) -> ast.stmt:
-    """The new statement, at the end position of the old one."""
-    for node in walk(new):
-        node.lineno, node.col_offset = old.end_lineno, old.end_col_offset  # type: ignore[attr-defined]
-        node.end_lineno, node.end_col_offset = old.end_lineno, old.end_col_offset  # type: ignore[attr-defined]
-    return new
+def end_of(node: Any) -> ast.stmt:
+    """A statement at the end position of a node."""
+    line, column = node.end_lineno, node.end_col_offset
+    return ast.Pass(lineno=line, col_offset=column, end_lineno=line, end_col_offset=column)
 
 
 def place_new(new: ast.AST, old: ast.AST) -> None:
