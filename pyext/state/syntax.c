@@ -161,16 +161,30 @@ children(PyObject *module, PyObject *node)
     return found;
 }
 
-static PyObject *duplicate(PyObject *module, PyObject *value);
+typedef struct Copying {
+    CxState *state;
+    PyObject *trees; /* a dict: what replaces names; or NULL */
+    PyObject *place; /* the attributes of the node whose position new nodes get; or NULL */
+} Copying;
+
+static PyObject *copy_of(const Copying *c, PyObject *value);
+
+/* The tree for a name, borrowed. NULL, mostly without an exception, for other nodes. */
+static PyObject *
+tree_for(const Copying *c, PyObject *node)
+{
+    PyObject *name = node != NULL && c->trees != NULL && CX_IS_NODE(c->state, node, Name) ? cx_field_of(node, c->state->str_id) : NULL;
+    return name == NULL ? NULL : PyDict_GetItemWithError(c->trees, name);
+}
 
 /* Copies the attributes of a node into those of another one. */
 static int
-duplicate_attributes(PyObject *module, PyObject *node, PyObject *own)
+copy_attributes(const Copying *c, PyObject *node, PyObject *own)
 {
     PyObject *to = cx_attributes_of(node), *name = NULL, *part = NULL;
     int status = to == NULL ? -1 : 0;
     for (Py_ssize_t at = 0; status == 0 && PyDict_Next(own, &at, &name, &part);) {
-        PyObject *copy = duplicate(module, part);
+        PyObject *copy = copy_of(c, part);
         status = copy != NULL ? PyDict_SetItem(to, name, copy) : -1;
         Py_XDECREF(copy);
     }
@@ -178,21 +192,65 @@ duplicate_attributes(PyObject *module, PyObject *node, PyObject *own)
 }
 
 static PyObject *
-duplicate_node(PyObject *module, PyObject *node)
+copy_of_node(const Copying *c, PyObject *node)
 {
-    const CxState *state = PyModule_GetState(module);
     PyTypeObject *type = Py_TYPE(node);
-    PyObject *fields = fields_of(state, node), *own = fields ? cx_attributes_of(node) : NULL;
-    PyObject *places = own ? PyObject_GetAttr((PyObject *)type, state->str__attributes) : NULL;
-    bool is_shared = places != NULL && PyTuple_GET_SIZE(fields) == 0 && PyObject_Size(places) == 0;
+    PyObject *fields = fields_of(c->state, node), *own = fields ? cx_attributes_of(node) : NULL;
+    PyObject *places = own ? PyObject_GetAttr((PyObject *)type, c->state->str__attributes) : NULL;
+    bool has_place = places != NULL && PyObject_Size(places) != 0, is_shared = places != NULL && PyTuple_GET_SIZE(fields) == 0 && !has_place;
     Py_XDECREF(fields);
     Py_XDECREF(places);
     if (places == NULL || is_shared)
         return places ? Py_NewRef(node) : NULL;
     PyObject *none = PyTuple_New(0), *made = none ? type->tp_new(type, none, NULL) : NULL;
     Py_XDECREF(none);
-    if (made != NULL && duplicate_attributes(module, made, own) < 0)
+    bool failed = made == NULL || copy_attributes(c, made, own) < 0;
+    if (!failed && has_place && c->place != NULL)
+        failed = cx_copy_location(c->state, cx_attributes_of(made), c->place) < 0;
+    if (failed)
         Py_CLEAR(made);
+    return made;
+}
+
+/* A list of copies. A statement that is a name with a list of statements is replaced by these. */
+static PyObject *
+copy_of_list(const Copying *c, PyObject *items)
+{
+    PyObject *made = PyList_New(0);
+    for (Py_ssize_t k = 0; made != NULL && k < PyList_GET_SIZE(items); k++) {
+        PyObject *item = PyList_GET_ITEM(items, k), *copy = NULL;
+        bool is_node = PyObject_TypeCheck(item, (PyTypeObject *)c->state->syntax_type);
+        PyObject *tree = is_node && c->trees != NULL ? tree_for(c, cx_field_of(item, c->state->str_value)) : NULL;
+        int status = PyErr_Occurred() ? -1 : 0;
+        if (status == 0 && tree != NULL && PyList_CheckExact(tree))
+            status = PyList_SetSlice(made, PyList_GET_SIZE(made), PyList_GET_SIZE(made), tree);
+        else if (status == 0)
+            status = (copy = copy_of(c, item)) != NULL ? PyList_Append(made, copy) : -1;
+        Py_XDECREF(copy);
+        if (status < 0)
+            Py_CLEAR(made);
+    }
+    return made;
+}
+
+static PyObject *
+copy_of(const Copying *c, PyObject *value)
+{
+    PyObject *made = NULL;
+    if (Py_EnterRecursiveCall(" while a syntax tree is copied"))
+        return NULL;
+    if (PyList_CheckExact(value)) {
+        made = copy_of_list(c, value);
+    } else if (!PyObject_TypeCheck(value, (PyTypeObject *)c->state->syntax_type)) {
+        made = Py_NewRef(value);
+    } else {
+        PyObject *tree = tree_for(c, value);
+        bool is_other = tree != NULL && !PyUnicode_Check(tree), failed = tree == NULL && PyErr_Occurred();
+        made = failed ? NULL : is_other ? Py_NewRef(tree) : copy_of_node(c, value);
+        if (made != NULL && tree != NULL && !is_other && PyObject_SetAttr(made, c->state->str_id, tree) < 0)
+            Py_CLEAR(made);
+    }
+    Py_LeaveRecursiveCall();
     return made;
 }
 
@@ -202,24 +260,20 @@ static PyObject *
 duplicate(PyObject *module, PyObject *value)
 {
     CxState *state = PyModule_GetState(module);
-    PyObject *made = NULL;
-    if (cx_find_syntax(state) < 0 || Py_EnterRecursiveCall(" while a syntax tree is copied"))
+    return cx_find_syntax(state) < 0 ? NULL : copy_of(&(Copying){.state = state}, value);
+}
+
+/* filled(nodes, node, trees): a copy of nodes without positions, at the position of the node. A name with a text in `trees` gets this name,
+ * and a tree replaces its name. A list replaces the statement that is only its name. */
+static PyObject *
+filled(PyObject *module, PyObject *args)
+{
+    Copying c = {.state = PyModule_GetState(module)};
+    PyObject *nodes = NULL, *at = NULL;
+    if (!PyArg_ParseTuple(args, "O!OO!:filled", &PyList_Type, &nodes, &at, &PyDict_Type, &c.trees) || cx_find_syntax(c.state) < 0)
         return NULL;
-    if (PyList_CheckExact(value)) {
-        made = PyList_New(0);
-        for (Py_ssize_t k = 0; made != NULL && k < PyList_GET_SIZE(value); k++) {
-            PyObject *item = duplicate(module, PyList_GET_ITEM(value, k));
-            if (item == NULL || PyList_Append(made, item) < 0)
-                Py_CLEAR(made);
-            Py_XDECREF(item);
-        }
-    } else if (PyObject_TypeCheck(value, (PyTypeObject *)state->syntax_type)) {
-        made = duplicate_node(module, value);
-    } else {
-        made = Py_NewRef(value);
-    }
-    Py_LeaveRecursiveCall();
-    return made;
+    c.place = cx_attributes_of(at);
+    return c.place == NULL ? NULL : copy_of(&c, nodes);
 }
 
 /* ---- classes ---- */
@@ -418,6 +472,7 @@ PyMethodDef cx_syntax_methods[] = {
     CX_FUNCTION(walk, walk, METH_O),
     CX_FUNCTION(children, children, METH_O),
     CX_FUNCTION(duplicate, duplicate, METH_O),
+    CX_FUNCTION(filled, filled, METH_VARARGS),
     CX_FUNCTION(place_of, place_of, METH_O),
     CX_FUNCTION(placed, placed, METH_VARARGS),
     CX_FUNCTION(is_a, is_a, METH_VARARGS),

@@ -1731,6 +1731,12 @@ def duplicate(value: _Value, /) -> _Value:
     Nodes without fields, as `Load`, are objects that all trees share, also those of other packages, which may have attributes of their own.
     """
 
+def filled(nodes: list[_Node], node: ast.AST, trees: dict[str, Any], /) -> list[_Node]:
+    """Return a copy of syntax nodes without positions, at the position of a node.
+
+    A name with a text in `trees` gets this name, and a tree replaces its name. A list replaces the statement that is only its name.
+    """
+
 def placed(new: _Node, old: ast.AST, /) -> _Node:
     """Give a syntax node the position of another one, and return it."""
 

@@ -401,6 +401,41 @@ def test_what_outlives_the_call_is_not_looked_through(monkeypatch):
     assert answers and not any(answers)
 
 
+def in_two_arms(x):
+    parts = [0.0]
+    if x[0] > 0:
+        if x[1] > 0:
+            parts[0] = x[2]
+    return parts[0]
+
+
+def in_four_arms(x):
+    parts = [0.0]
+    if x[0] > 0:
+        if x[1] > 0:
+            if x[2] > 0:
+                if x[3] > 0:
+                    parts[0] = x[4]
+    return parts[0]
+
+
+def test_contents_are_saved_once_for_all_arms_around(monkeypatch):
+    """The innermost snapshot saves them: an arm around adds one copy, which is that of the merge after it."""
+    copies, note = [], state.Snapshot.note
+
+    def noted(self, value):
+        copies.append(id(value) not in self.before)
+        note(self, value)
+
+    monkeypatch.setattr(state.Snapshot, "note", noted)
+    counts = []
+    for fn in (in_two_arms, in_four_arms):
+        check(fn, np.arange(1.0, 6.0))
+        counts.append(sum(copies))
+        copies.clear()
+    assert 0 < counts[0] and counts[1] <= counts[0] + 2
+
+
 # --- what objects hold, and do not show -----------------------------------------------------------
 
 

@@ -470,7 +470,7 @@ class Job:
             specialization.doubt()
         else:
             self.report_unused(specialization.program)
-        if any(map(self.options().get, RACED)):
+        if any([self.asked.get(name, getattr(config, name)) for name in RACED]):
             from ..builds import racing
 
             racing.enter(self, specialization)

@@ -33,6 +33,7 @@ LASTING = type | types.CodeType  # what reaches these does not keep them alive a
 TRACKED = 1 << 14  # the flag of classes whose objects tell the garbage collector what they hold
 FREE: frozenset[Any] = FREE_TYPES
 HOLDING_NOTHING = frozenset(cls for cls in FREE if not cls.__flags__ & TRACKED and not issubclass(cls, np.void | np.dtype)) | {object}
+KEEPING_NOTHING = HOLDING_NOTHING | {type, types.CodeType}  # also those whose objects are LASTING
 STANDARD = frozenset(sys.stdlib_module_names) - {"builtins"}  # a class in C without a module is of this one, too
 # Untracked classes of which the collector knows all that their objects hold, as those of STANDARD.
 TOLD = frozenset(
@@ -184,7 +185,9 @@ def why_not_saved(checks: list[tuple[Any, ...]]) -> str | None:
     for value in compared:
         if type(value) in PARTS:
             compared += value
-        elif type(value) not in HOLDING_NOTHING and (why := why_outlives(value)) is not None:
+        elif type(value) in KEEPING_NOTHING or (is_a(value, np.dtype) and value.isbuiltin == 1):
+            continue
+        elif (why := why_outlives(value)) is not None:
             return f"compares a {why}"
     return None
 

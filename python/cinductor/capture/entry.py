@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -59,6 +59,9 @@ from .syntax.rewrite import NOT_FOUND, NotRewritable, find_function, rewrite
 
 if TYPE_CHECKING:
     from ..calls.job import Job
+    from .boundary import Lifting
+    from .control.state import State
+    from .effects import Effects
 
 
 def arguments_of(job: Job, bound: tuple[Any, ...]) -> list[Any]:
@@ -194,6 +197,7 @@ def bytes_read_of(code: types.CodeType, qualname: str) -> frozenset[str]:
 
 
 MAX_OTHERS = 32  # other objects of the class of one that is stored to
+LEAVES = IDENTITY_TYPES | {range, slice, frozenset}  # results whose parts are not described one by one
 
 
 def place_of_function(fn: Any) -> tuple[str, int]:
@@ -212,9 +216,10 @@ def finish(job: Job, stage: Stage, result: Any) -> tuple[Any, Any]:
     leaves = traced_in(result, set())
     stage.regions.aliases.before_return(leaves)
     needed_python, given = stage.tracer.needs_python, result
-    result = returnable(stage, given, reached, {})
+    parts = stage.tracer, stage.state, stage.lifting, stage.effects, reached
+    result = Returned(*parts).of(given)
     if stage.tracer.needs_python and not needed_python:
-        result = returnable(stage, given, reached, {})  # whose lists were copies
+        result = Returned(*parts).of(given)  # whose lists were copies
     stage.escapes.end()
     if not stage.tracer.needs_python:
         stage.arrays.check_disjoint()
@@ -258,98 +263,115 @@ def traced_in(value: Any, seen: set[int]) -> list[Any]:
     return [found for item in items for found in traced_in(item, seen)]
 
 
-def returnable(stage: Stage, value: Any, reached: dict[int, int], seen: dict[int, Any]) -> Any:
-    """The result in which everything that replay cannot make is a real object (then Python must run)."""
-    cls = type(value)
-    if cls is Traced:
-        if value.strong is not None:
-            if not stage.tracer.may_check():
-                return stage.materialise(value)
-            if id(value) not in seen:
-                seen[id(value)] = either_class(stage, value)
-            return seen[id(value)]
-        if id(value) not in seen and has_layout_of_data(value):
-            seen[id(value)] = view_call(stage, value, reached, seen)
-        return seen.get(id(value)) or value.as_data()
-    if cls is np.ndarray:
-        return stage.lift_array(value)
-    if cls in CONSTANT_LEAVES or is_a(value, np.generic) or cls in DTYPE_TYPES:
-        return value
-    if cls in BOUND and type(value.__self__) is Traced:
-        stage.effects.note("returns a method of an array")
-        return stage.materialise(value)
-    if id(value) in stage.state.lists and id(value) not in seen:
-        seen[id(value)] = value
-        made = DeferredObject(stage.state.lists[id(value)].recipe())
-        return returnable(stage, made, reached, seen)
-    real = stage.effects.remade.get(id(value), (None, value))[1]  # the caller's tuple, of which this one has the items
-    source = stage.sources.source_of(real)
-    if source is not None:
+class Returned:
+    """Describes the result of a call for replay. An object that replay cannot make becomes a real one, and Python runs each call then.
+
+    reached: the sources of parts that outlive the call, by id. seen: the parts that the call has made, by id.
+    """
+
+    def __init__(self, tracer: _core.Tracer, state: State, lifting: Lifting, effects: Effects, reached: dict[int, int]) -> None:
+        self.tracer, self.state, self.lifting, self.effects, self.reached = tracer, state, lifting, effects, reached
+        self.seen: dict[int, Any] = {}
+
+    def of(self, value: Any) -> Any:
+        """The description of a result, or of a part of one."""
+        cls = type(value)
+        if cls is Traced:
+            return self.traced(value)
+        if cls is np.ndarray:
+            return self.lifting.lift_array(value)
+        if cls in CONSTANT_LEAVES or is_a(value, np.generic) or cls in DTYPE_TYPES:
+            return value
+        if cls in BOUND and type(value.__self__) is Traced:
+            return self.real(value, "a method of an array")
+        if id(value) in self.state.lists and id(value) not in self.seen:
+            self.seen[id(value)] = value
+            return self.of(DeferredObject(self.state.lists[id(value)].recipe()))
+        real = self.effects.remade.get(id(value), (None, value))[1]  # the caller's tuple, of which this one has the items
+        source = self.state.sources.source_of(real)
+        if source is None:
+            return self.leaf(value) if cls in LEAVES or is_a(value, type) or is_iterator(cls) else self.made(value)
         if source >= 0:
-            reached[id(real)] = source
-        elif not stage.tracer.needs_python:
-            stage.effects.note(f"returns a {cls.__name__} that no guard reaches")
+            self.reached[id(real)] = source
+        elif not self.tracer.needs_python:
+            self.effects.note(f"returns a {cls.__name__} that no guard reaches")
         return real
-    if cls is slice and any(type(v) is Traced for v in bounds_of(value)):
-        return DeferredObject((slice, *(returnable(stage, v, reached, seen) for v in bounds_of(value))))
-    if cls is frozenset and any(type(v) is Traced for v in value):
-        stage.effects.note("returns a frozenset of traced numbers")
-        return stage.materialise(value)
-    if cls in IDENTITY_TYPES or is_a(value, type) or cls in (range, slice, frozenset):
-        return shared_by_calls(stage, value, reached, seen)
-    if is_iterator(cls):
-        stage.effects.abandon(f"returns a {cls.__name__} made in the call")
-        return stage.materialise(value)
-    if cls is types.GeneratorType and stage.effects.is_captured(value):
-        stage.effects.abandon("returns a generator made in the call")
-        if stage.escapes.now(value) is not value:
-            return stage.escapes.now(value)
-        items = [stage.materialise(v) for v in value]
-        return (v for v in items)
-    if id(value) in seen and not is_a(value, tuple):
-        stage.effects.note("returns one container twice")
-        return stage.materialise(value)
-    if (cls in (list, dict) and stage.tracer.needs_python) or id(value) in stage.effects.remade:
-        return stage.materialise(value)  # other code may have that very object
-    seen[id(value)] = value
-    if is_a(value, DeferredCall):
-        return cls((value[0], *(returnable(stage, v, reached, seen) for v in value[1:])))
-    if cls is list or (is_record(cls) and not attributes_of(value)):
-        items = [returnable(stage, v, reached, seen) for v in stage.tracer.paced(value)]
-        same = all(a is b for a, b in zip(items, value, strict=True))
-        return value if same else remade(value, items)
-    if cls in MAPPINGS:
-        if (hooked := hooked_in(value)) is not None:  # filling it calls the user's hashes
-            stage.effects.note(f"returns a {cls.__name__} with keys of class {hooked.__name__}")
-            return stage.materialise(value)
-        Materialiser(stage.effects).fill_keys(value)
-    if cls is dict:
-        items_of = {key: returnable(stage, item, reached, seen) for key, item in stage.tracer.paced(value.items())}
-        return value if all(items_of[key] is item for key, item in value.items()) else items_of
-    build = ROWS[cls].build if cls in ROWS else None
-    if build is not None and not stage.tracer.needs_python and not attributes_of(value):
-        return returnable(stage, DeferredObject(build(value, [*ROWS[cls].items(value)])), reached, seen)
-    if is_instance(value) and not stage.tracer.needs_python:
-        own = {k: returnable(stage, v, reached, seen) for k, v in (attributes_of(value) or {}).items()}
-        slots = [v if v is UNBOUND else returnable(stage, v, reached, seen) for v in in_slots(value)]
-        return DeferredObject((instance, cls, own, *slots))
-    stage.effects.note(f"returns an object of class {cls.__name__}")
-    return stage.materialise(value)
 
+    def all(self, values: Iterable[Any]) -> list[Any]:
+        """The descriptions of parts."""
+        return [self.of(value) for value in values]
 
-def shared_by_calls(stage: Stage, value: Any, reached: dict[int, int], seen: dict[int, Any]) -> Any:
-    """A result that is the same object in each call, unless the call has made it or its parts."""
-    cls = type(value)
-    if cls in METHODS_IN_C and has_owner(value):
-        if type(value.__self__) in CONTAINER_TYPES:
-            return DeferredObject((getattr, returnable(stage, value.__self__, reached, seen), value.__name__))
-        stage.effects.note(f"returns a method of a {type(value.__self__).__name__}")
-        return stage.materialise(value)
-    if cls is types.FunctionType or (cls in (slice, frozenset) and not is_constant(value)):
-        name = "function" if cls is types.FunctionType else cls.__name__
-        stage.effects.note(f"returns a {name} made in the call")
-        return stage.materialise(value)
-    return value
+    def real(self, value: Any, what: str) -> Any:
+        """The real object, for a result that replay cannot make."""
+        self.effects.note(f"returns {what}")
+        return self.effects.materialise(value)
+
+    def traced(self, value: Traced) -> Any:
+        """A traced value: itself, or how a later call makes it of others."""
+        if value.strong is not None and not self.tracer.may_check():
+            return self.effects.materialise(value)
+        if id(value) not in self.seen and (value.strong is not None or has_layout_of_data(value)):
+            self.seen[id(value)] = self.view(value) if value.strong is None else either_class(self.tracer, value)
+        return self.seen.get(id(value)) or value.as_data()
+
+    def view(self, value: Any) -> DeferredObject:
+        """How a later call makes a view whose layout depends on data."""
+        parts = self.all((value.whole, value.shape, value.strides, value.offset))
+        return DeferredObject((view, value.dtype, value.flags_now.writeable, *parts))
+
+    def leaf(self, value: Any) -> Any:
+        """An object without items that could be described: the same in each call, unless the call has made it or its parts."""
+        cls, name = type(value), type(value).__name__
+        if cls is slice and any(type(v) is Traced for v in bounds_of(value)):
+            return DeferredObject((slice, *self.all(bounds_of(value))))
+        if cls is frozenset and any(type(v) is Traced for v in value):
+            return self.real(value, "a frozenset of traced numbers")
+        if cls in METHODS_IN_C and has_owner(value):
+            if type(value.__self__) in CONTAINER_TYPES:
+                return DeferredObject((getattr, self.of(value.__self__), value.__name__))
+            return self.real(value, f"a method of a {type(value.__self__).__name__}")
+        if cls is types.FunctionType or (cls in (slice, frozenset) and not is_constant(value)):
+            return self.real(value, f"a {'function' if cls is types.FunctionType else name} made in the call")
+        if cls not in LEAVES and not is_a(value, type):
+            self.effects.abandon(f"returns a {name} made in the call")
+            return self.effects.materialise(value)
+        return value
+
+    def made(self, value: Any) -> Any:
+        """A generator, a container or an object that the call has made."""
+        cls, tracer, escapes = type(value), self.tracer, self.effects.escapes
+        if cls is types.GeneratorType and self.effects.is_captured(value):
+            self.effects.abandon("returns a generator made in the call")
+            if escapes.now(value) is not value:
+                return escapes.now(value)
+            items = [self.effects.materialise(v) for v in value]
+            return (v for v in items)
+        if id(value) in self.seen and not is_a(value, tuple):
+            return self.real(value, "one container twice")
+        if (cls in (list, dict) and tracer.needs_python) or id(value) in self.effects.remade:
+            return self.effects.materialise(value)  # other code may have that very object
+        self.seen[id(value)] = value
+        if is_a(value, DeferredCall):
+            return cls((value[0], *self.all(value[1:])))
+        if cls is list or (is_record(cls) and not attributes_of(value)):
+            items = self.all(tracer.paced(value))
+            same = all(a is b for a, b in zip(items, value, strict=True))
+            return value if same else remade(value, items)
+        if cls in MAPPINGS:
+            if (hooked := hooked_in(value)) is not None:  # filling it calls the user's hashes
+                return self.real(value, f"a {cls.__name__} with keys of class {hooked.__name__}")
+            Materialiser(self.effects).fill_keys(value)
+        if cls is dict:
+            items_of = {key: self.of(item) for key, item in tracer.paced(value.items())}
+            return value if all(items_of[key] is item for key, item in value.items()) else items_of
+        build = ROWS[cls].build if cls in ROWS else None
+        if build is not None and not tracer.needs_python and not attributes_of(value):
+            return self.of(DeferredObject(build(value, [*ROWS[cls].items(value)])))
+        if is_instance(value) and not tracer.needs_python:
+            own = {k: self.of(v) for k, v in (attributes_of(value) or {}).items()}
+            slots = [v if v is UNBOUND else self.of(v) for v in in_slots(value)]
+            return DeferredObject((instance, cls, own, *slots))
+        return self.real(value, f"an object of class {cls.__name__}")
 
 
 def with_stores(stage: Stage, result: Any) -> Any:
@@ -415,11 +437,11 @@ def store_items(value: list[Any], array: np.ndarray) -> None:
     value.extend(array[count:].tolist())
 
 
-def either_class(stage: Stage, value: Any) -> DeferredChoice:
+def either_class(tracer: _core.Tracer, value: Any) -> DeferredChoice:
     """A number of one class or another: the program says which, and it is rebuilt."""
-    number = stage.tracer.tagged(value, None)
-    pythons = stage.tracer.as_python(stage.tracer.cast(number, value.weak))
-    return DeferredChoice((choose, stage.tracer.as_python(value.strong), number, pythons))
+    number = tracer.tagged(value, None)
+    pythons = tracer.as_python(tracer.cast(number, value.weak))
+    return DeferredChoice((choose, tracer.as_python(value.strong), number, pythons))
 
 
 def instance(cls: type, attributes: dict[str, Any], *slots: Any) -> Any:
@@ -451,13 +473,6 @@ def has_layout_of_data(value: Any) -> bool:
     layout = (*value.shape, *value.strides, value.offset)
     fixed = (n.is_fixed for n in layout if type(n) is Traced)
     return not all(fixed)
-
-
-def view_call(stage: Stage, value: Any, reached: dict[int, int], seen: dict[int, Any]) -> DeferredObject:
-    """How a later call makes such a view."""
-    layout = (value.shape, value.strides, value.offset)
-    parts = (returnable(stage, part, reached, seen) for part in (value.whole, *layout))
-    return DeferredObject((view, value.dtype, value.flags_now.writeable, *parts))
 
 
 def view(

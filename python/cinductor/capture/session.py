@@ -358,7 +358,7 @@ def begin(job: Job, bound: Any, way: Assumptions, allowance: Allowance) -> Stage
     symbols = Symbols(tracer, job.profile, way.dynamic, job.breaks_by_itself)
     stage = Stage(tracer, symbols, job.names, Scope, PlainScope, way)
     stage.runs_on = job.device
-    stage.device = job.device if options.get("device_arrays") else None
+    stage.device = stage.runs_on if options.get("device_arrays") else None
     stage.regions.leaves_loops = allowance.account is not None
     stage.allowance, stage.limit, stage.why_whole = allowance, allowance.left(way.regions), job.why_whole
     stage.effects.why_whole = job.why_whole

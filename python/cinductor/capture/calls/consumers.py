@@ -8,7 +8,6 @@ of them real. `Iteration.iter` returns real items if there are many elements to 
 from __future__ import annotations
 
 import _bisect
-import array
 import collections
 import functools
 from collections.abc import Iterable
@@ -101,7 +100,7 @@ def _sequence(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     return f(materialise_all(scope, f, [*map(scope.key, scope.iter(given))]))
 
 
-@understands(array.array, bytearray)
+@understands(*(cls for cls, row in ROWS.items() if row.is_memory))
 def _memory(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     args = tuple(scope.stage.lift_items(a) if type(a) in (list, tuple) else a for a in args)
     is_known = all(type(v) in KNOWN for v in leaves_in((*args, *kwargs.values())))

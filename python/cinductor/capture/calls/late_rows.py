@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import array
 import cmath
-import collections
 import copy
 import functools
 import itertools
@@ -16,7 +14,7 @@ import numpy as np
 
 from ...base.class_lookup import is_a, offered
 from ...numpy import composites, twister
-from ..objects import MAPPINGS
+from ..containers import ROWS
 from . import numbers
 from .calls import LATE, understood_by
 from .numpy_calls import NUMBER_METHODS
@@ -26,8 +24,7 @@ understood_by("iterables", *(f for f in offered(itertools) if is_a(f, type)))
 understood_by("values", hash, repr, ascii, format, str, copy.copy, copy.deepcopy)
 understood_by("numbers", twister.log, twister.cos, twister.sin, operator.is_, operator.is_not, float, int, bool, complex, round, pow, sum)
 understood_by("numbers", *(f for module in (math, cmath) for f in offered(module) if callable(f)))
-understood_by("consumers", list, tuple, set, frozenset, *MAPPINGS, sorted, min, max, any, all, functools.reduce, array.array, bytearray)
-understood_by("consumers", collections.deque, collections.defaultdict, collections.Counter, composites.array_or_list, *composites.IN_ORDER)
+understood_by("consumers", *ROWS, tuple, frozenset, sorted, min, max, any, all, functools.reduce, composites.array_or_list, *composites.IN_ORDER)
 for _name in ("bit_length", "bit_count", "is_integer"):
     NUMBER_METHODS[_name] = lambda scope, value, args, name=_name: getattr(numbers, name)(scope, value, args)
 

@@ -511,6 +511,7 @@ def owner_of(region: Region, change: Change) -> AppendedItems:
         return known
     for loop in reversed(state.active):
         if loop.carried is not None and loop.reached([container]):
+            loop.snapshot.gather()
             whole = loop.snapshot.before[id(container)]
             if not whole.appended or type(container) is not list:  # items were removed before
                 return want_buffer(loop, container, change.appended[0], whole.before)

@@ -40,6 +40,7 @@ class Assumed(ListBuffer):
     """A list that is columns as long as the assumption holds. source: what reaches it, -1 if the call has made it."""
 
     source = -1
+    has_lists = False
 
     def before_effect(self, reason: str) -> None:
         if not self.tracer.in_region:
@@ -56,6 +57,9 @@ class Assumed(ListBuffer):
         """The array or call whose contents are stored in the container when the call returns."""
         return None
 
+    def item(self, key: object) -> Any:
+        return self.fail("a part of a list of lists is read") if self.has_lists and type(key) is slice else super().item(key)
+
     def append(self, item: object) -> None:
         self.fail("a list that is an argument, or in a list, grows")
 
@@ -69,8 +73,6 @@ class Assumed(ListBuffer):
 
 class Outer(Assumed):
     """A list with one column."""
-
-    has_lists = False
 
     def __init__(self, scope: Hooks, value: list[Any], source: int, rows: Traced) -> None:
         like, columns = columns_of(rows)
@@ -154,9 +156,6 @@ class Table(Outer):
             return self.container[position]
         return TableRow(self, position, []).container
 
-    def item(self, key: object) -> Any:
-        return self.fail("a part of a list of lists is read") if type(key) is slice else super().item(key)
-
     def put(self, position: Size, item: object) -> None:
         self.fail("a list in a list is replaced")
 
@@ -184,7 +183,7 @@ class TableRow(Assumed):
 class ReadOnly(Assumed):
     """A list of which no item is replaced."""
 
-    has_lists = is_changed = False
+    is_changed = False
 
     def put(self, position: Size, item: object) -> None:
         self.fail("a list of tuples, or in a list, that is an argument changes")
@@ -215,9 +214,6 @@ class Ragged(ReadOnly):
     def read(self, position: Size) -> Any:
         """The list there, as part of the columns."""
         return RaggedRow(self, position).container
-
-    def item(self, key: object) -> Any:
-        return self.fail("a part of a list of lists is read") if type(key) is slice else super().item(key)
 
     @property
     def array(self) -> Any:

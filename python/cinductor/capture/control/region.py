@@ -293,7 +293,7 @@ class Region:
 
     def diff(self, before: Snapshot) -> list[Change]:
         """The contents of visible containers that have changed since the snapshot."""
-        if not before.before:
+        if not (before.before or self.state.snapshots[before.depth :]):
             return []
         now = before.swap()
         seen = self.reached(change.container for change, _ in now)

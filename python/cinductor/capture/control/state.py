@@ -2,9 +2,9 @@
 
 Bodies of loops and branches run several times, so their changes must be undone. Every change goes
 through a hook that is called before it: calls, slots (an attribute, item or shape), iterator
-steps, augmented assignments. The hook saves the object's contents. If the object's class has no row
-(`containers`), it raises RegionBreak. An object that was created after a snapshot needs no saving: it is
-discarded with the run that created it.
+steps, augmented assignments. The hook saves the object's contents in the innermost snapshot, which passes
+them on to the one around it when it ends. If the object's class has no row (`containers`), the hook raises
+RegionBreak. An object that was created after a snapshot needs no saving: it is discarded with the run that created it.
 
 Analysis results are stored in immutable tables (a snapshot keeps a reference) and in stacks (a
 snapshot keeps the depth). The graph and its memory have marks of their own (pyext/region).
@@ -78,19 +78,19 @@ class State:
         if type(value) is Items:
             for part in value.over:
                 self.before_change(part)
-        known = id(value) in self.unlike
+        is_popped = id(value) in self.unlike
+        if not self.snapshots or self.snapshots[-1].is_free_of(value, is_popped):
+            return
+        why_not = "a set changes that was popped" if is_popped else row_of(value).why_not(value)
+        if why_not is None:
+            self.snapshots[-1].note(value)
+            return
         for snapshot in reversed(self.snapshots):
-            if id(value) in snapshot.born or snapshot.is_final:
-                break
-            if id(value) in snapshot.before and not known:
-                continue
-            why_not = "a set changes that was popped" if known else row_of(value).why_not(value)
-            if why_not is None:
-                snapshot.note(value)
-            elif snapshot.is_kept:
-                snapshot.can_put_back = False
-            else:
+            if snapshot.is_free_of(value, is_popped):
+                return
+            if not snapshot.is_kept:
                 raise RegionBreak(why_not, "", 0)
+            snapshot.can_put_back = False
 
     def before_pop(self, value: object) -> None:
         """Like `before_change`, for `set.pop()`. Which item is popped depends on the set's history,
@@ -108,8 +108,8 @@ class State:
         """Record an object that was just made."""
         if type(value) is Items:
             value.is_shared = True
-        if self.snapshots:
-            self.snapshots[-1].add_born({id(value): value})
+        if self.snapshots and not self.snapshots[-1].is_final:  # a final one would only delay its death
+            self.snapshots[-1].born[id(value)] = value
         return value
 
     def keep_changes(self) -> None:
@@ -195,9 +195,22 @@ class Snapshot:
         """True if there was an effect since."""
         return self.state.tracer.effects != self.effects
 
-    def add_born(self, born: dict[int, Any]) -> None:
-        """Record objects that were made since. A final snapshot would only delay their deaths."""
-        if not self.is_final:
+    def is_free_of(self, value: object, is_popped: bool) -> bool:
+        """True if a change of the object needs no note: it has one, it was made since, or nothing will be undone."""
+        return id(value) in self.born or self.is_final or (id(value) in self.before and not is_popped)
+
+    def gather(self, ends: bool = False) -> None:
+        """Take over what the snapshots inside have noted: of an object the first note. ends: they end, so that what was made in them was
+        made in this one."""
+        if self.is_final:
+            return
+        born: dict[int, Any] = {}
+        for inner in self.state.snapshots[self.depth :]:
+            for key, change in inner.before.items():
+                if not (key in self.born or key in born):
+                    self.before.setdefault(key, change)
+            born.update(inner.born)
+        if ends:
             self.born.update(born)
 
     def since(self, stack: str) -> list[Any]:
@@ -222,6 +235,8 @@ class Snapshot:
     def swap(self) -> list[tuple[Change, Any]]:
         """Restore the contents of the containers. Returns their current contents, except cells that
         are unchanged."""
+        if len(self.state.snapshots) > self.depth:
+            self.gather()
         now = []
         for change in self.before.values():
             container, before, row = change
@@ -242,9 +257,9 @@ class Snapshot:
     def undo(self) -> None:
         """Roll back to the snapshot; it may be undone again."""
         state, depths = self.state, self.depths
-        del state.snapshots[self.depth :]
-        if self.before:
+        if self.before or state.snapshots[self.depth :]:
             self.swap()
+        del state.snapshots[self.depth :]
         self.begin()
         for region in [*state.active[depths["active"] :], *(operand for _, operand in state.conditions[depths["conditions"] :])]:
             if region is not None and region.mark is not self.graph:  # of a construct inside
@@ -262,11 +277,9 @@ class Snapshot:
     def end(self) -> None:
         """End the snapshot. The changes stay, and outer snapshots can undo them."""
         state = self.state
-        born: dict[int, Any] = {}
-        while len(state.snapshots) >= self.depth:
-            born.update(state.snapshots.pop().born)
-        if state.snapshots:
-            state.snapshots[-1].add_born(born)
+        if 1 < self.depth <= len(state.snapshots):
+            state.snapshots[self.depth - 2].gather(ends=True)
+        del state.snapshots[self.depth - 1 :]
         del state.active[self.depths["active"] :]
         self.graph.forget()
 

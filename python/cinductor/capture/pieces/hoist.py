@@ -11,7 +11,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
-from ..syntax.names import walk
+from ..syntax.names import name_at, store_at, walk
 from ..syntax.rows import OPAQUE, PYTHONS, WORKS, classes_with
 
 FOLLOW = "_ci_follow"  # what a dispatcher calls in place of a function that has broken inside
@@ -62,11 +62,10 @@ class Hoist:
     def move(self, node: ast.expr, stays: bool = False) -> ast.expr:
         """Replace the part by a name that is assigned before."""
         name = self.name()
-        target = ast.copy_location(ast.Name(name, ast.Store()), node)
-        temp = ast.copy_location(ast.Assign([target], node), node)
+        temp = store_at(node, name, node)
         temp.ci_glue = stays  # type: ignore[attr-defined]
         self.temps.append(temp)
-        return ast.copy_location(ast.Name(name, ast.Load()), node)
+        return name_at(node, name)
 
     def parts(self, nodes: list[ast.expr], depth: int) -> list[ast.expr]:
         """Parts that are evaluated in this order: all up to the last one that computes something are moved."""

@@ -13,7 +13,7 @@ from typing import Any
 from ... import _core
 from ..syntax.cfg import EMPTY, Cfg, Set, captured
 from ..syntax.jumps import always_jumps, blocks_of, jumps_of
-from ..syntax.names import duplicate, walk
+from ..syntax.names import constant_at, duplicate, from_text, name_at, store_at, walk
 from ..syntax.rows import FLOW, LOOPS, OPENED, PYTHONS, ROWS, STAYS, classes_with
 from .hoist import FOLLOW, hoist, works
 
@@ -148,11 +148,7 @@ def guarded(name: str, at: ast.stmt) -> list[ast.stmt]:
 
 def located(at: ast.AST, *nodes: ast.stmt) -> list[ast.stmt]:
     """Statements with the position of another one."""
-    for node in nodes:
-        for part in walk(node):
-            if isinstance(part, ast.stmt | ast.expr | ast.excepthandler):
-                ast.copy_location(part, at)
-    return list(nodes)
+    return _core.filled(list(nodes), at, {})
 
 
 def tuple_of(names: tuple[str, ...], ctx: ast.expr_context) -> ast.expr:
@@ -225,10 +221,9 @@ class Split:
             out.append(self.tested(node))
         elif isinstance(node, ast.While) and level < 2 and works(node.test) and not node.orelse:
             out_test = self.tested(node)
-            leave = ast.If(ast.UnaryOp(ast.Not(), node.test), [ast.Break()], [])
-            stop = located(out_test, leave)
+            stop = from_text("if not test: break", out_test, test=node.test)
             stop[0].ci_glue = True  # type: ignore[attr-defined]
-            node.test = ast.copy_location(ast.Constant(True), node)
+            node.test = constant_at(node, True)
             node.body = [out_test, *stop, *node.body]
         for field in ("body", "orelse", "finalbody"):
             if getattr(node, field, None):
@@ -243,9 +238,8 @@ class Split:
     def tested(self, node: Any) -> ast.stmt:
         """The statement that computes a construct's test before it."""
         name = self.name()
-        target = ast.copy_location(ast.Name(name, ast.Store()), node.test)
-        temp = ast.copy_location(ast.Assign([target], node.test), node.test)
-        node.test = ast.copy_location(ast.Name(name, ast.Load()), node.test)
+        temp = store_at(node.test, name, node.test)
+        node.test = name_at(node.test, name)
         return temp
 
     # --- sequences of statements ---
@@ -375,8 +369,7 @@ class Inlined(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
         if isinstance(node.func, ast.Name | ast.Attribute):
-            follow = ast.copy_location(ast.Name(FOLLOW, ast.Load()), node.func)
-            node.func = ast.copy_location(ast.Call(follow, [node.func], []), node.func)
+            node.func = ast.copy_location(ast.Call(name_at(node.func, FOLLOW), [node.func], []), node.func)
         return node
 
     def visit_Lambda(self, node: ast.Lambda) -> ast.AST:

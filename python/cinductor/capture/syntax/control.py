@@ -1,20 +1,7 @@
 """Rewrites control flow: every for, while and if on a test that may be traced becomes a construct.
 
-A construct is an object made by `__ci__`. Python iterates over it, one step per run of a body, and enters it
-around each run:
-
-    __ci_1 = __ci__.for_(ITER, 1)
-    if __ci_1.restores: __ci_1.begin(__ci__.locals())
-    for __ci_t1 in __ci_1:
-        with __ci_1:
-            if __ci_1.restores: (a, b) = __ci_1.enter()
-            FLAG = False
-            TARGET = __ci_1.item
-            BODY
-            if __ci_1.restores: __ci_1.leave(__ci__.locals())
-            elif FLAG: break
-    if __ci_1.restores: (a, b) = __ci_1.exit(__ci__.locals())
-    __ci_1 = None
+A construct is an object made by `__ci__`, as in `__ci_1 = __ci__.for_(ITER, 1)`. Python iterates over it, one step per run of a body, and
+enters it around each run (`CONSTRUCT`).
 
 The names that are assigned under `restores` are the site's state. A live one that gets UNBOUND is deleted (no test
 is written if it surely has a value); a dead one keeps UNBOUND as its value, so that reading it fails. A construct
@@ -33,7 +20,7 @@ from typing import Any
 
 from .displays import Displays
 from .jumps import VALUE, blocks_of, may_be_traced
-from .names import children, placed, type_parameters, walk
+from .names import children, from_text, placed, type_parameters, walk
 from .rows import LOOPS
 from .stage_calls import OWN_PREFIX, STAGE, Site
 
@@ -263,8 +250,7 @@ class Statements(Displays):
         self.blocks += end
         node.handlers = [self.visit(h) for h in node.handlers]
         for handler in node.handlers:
-            call = placed(ast.Expr(self.ask(handler, "caught")), handler)
-            handler.body.insert(0, call)
+            handler.body[:0] = from_text("__ci__.caught()", handler)
         self.blocks -= end
         node.orelse = self._inside(node.orelse, end)
         node.finalbody = self._inside(node.finalbody, 1)
@@ -303,6 +289,23 @@ def stored_in(node: ast.AST, state: tuple[str, ...]) -> tuple[str, ...]:
                 base = base.value
             found += [base.id] if isinstance(base, ast.Name) and base.id not in state else []
     return tuple(dict.fromkeys(found))
+
+
+# The statements of a construct. Those of the names `enter`, `body`, `exit` and `unbind` are put in their place.
+CONSTRUCT = """
+if run.restores: run.begin(__ci__.locals())
+for step in run:
+    with run:
+        enter
+        body
+        if run.restores: run.leave(__ci__.locals())
+exit
+run = None
+"""
+CONSTRUCT_WITH_FLAG = CONSTRUCT.replace("\nexit", "\n        elif flag: break\nexit")
+ARM = "if step == number:\n    body\nelse:\n    rest"
+RESTORING = "if run.restores:\n    state = {}\n    unbind"
+UNBIND = "if name is __ci__.UNBOUND: del name"
 
 
 class Control(Statements):
@@ -351,68 +354,26 @@ class Control(Statements):
     ) -> list[ast.stmt]:
         """The statements of a construct; body: the statements in its `with`."""
         name = f"__ci_{site.number}"
-        inside = [*self._restoring(node, site, "enter"), *body, self._leaving(node, site)]
-        item = ast.withitem(self.load(node, name), None)
-        run = placed(ast.With([item], inside), node)
-        step = placed(ast.Name(f"__ci_t{site.number}", ast.Store()), node)
-        loop = placed(ast.For(step, self.load(node, name), [run], []), node)
-        return [
-            placed(self.store(node, name, made), made),
-            self._if_restores(node, site, [self._with_names(node, site, "begin")]),
-            loop,
-            *self._restoring(node, site, "exit"),
-            self.store(node, name, self.text(node, None)),
-        ]
-
-    def _if_restores(self, node: ast.stmt, site: Site, body: list[ast.stmt]) -> ast.If:
-        test = self.attribute(node, f"__ci_{site.number}", "restores")
-        return placed(ast.If(test, body, []), node)
+        around = {"enter": self._restoring(node, site, "run.enter()"), "exit": self._restoring(node, site, "run.exit(__ci__.locals())")}
+        text = CONSTRUCT if site.flag is None else CONSTRUCT_WITH_FLAG
+        run = from_text(text, node, run=name, step=f"__ci_t{site.number}", flag=site.flag, body=body, **around)
+        return [placed(self.store(node, name, made), made), *run]
 
     def _method(self, node: ast.AST, site: Site, method: str, *args: ast.expr) -> ast.Call:
         """A call of a method of the construct."""
         func = self.attribute(node, f"__ci_{site.number}", method)
         return placed(ast.Call(func, list(args), []), node)
 
-    def _with_names(self, node: ast.stmt, site: Site, method: str) -> ast.stmt:
-        """A call of a method of the construct with the frame's names."""
-        call = self._method(node, site, method, self.ask(node, "locals"))
-        return placed(ast.Expr(call), node)
-
-    def _leaving(self, node: ast.stmt, site: Site) -> ast.stmt:
-        """The end of an iteration: a loop whose flag is set ends here."""
-        leave = self._if_restores(node, site, [self._with_names(node, site, "leave")])
-        if site.flag is not None:
-            leave.orelse = [self._break_if(node, site.flag)]
-        return leave
-
-    def _break_if(self, node: ast.stmt, flag: str) -> ast.stmt:
-        stop = placed(ast.Break(), node)
-        return placed(ast.If(self.load(node, flag), [stop], []), node)
-
-    def _restoring(self, node: ast.stmt, site: Site, method: str) -> list[ast.stmt]:
+    def _restoring(self, node: ast.stmt, site: Site, call: str) -> list[ast.stmt]:
         """Assign the values that the construct returns to names; a live one may become unbound."""
-        is_enter = method == "enter"
-        call = self._method(node, site, method, *(() if is_enter else (self.ask(node, "locals"),)))
+        is_enter, run = call == "run.enter()", f"__ci_{site.number}"
         if not site.state:
-            expression = placed(ast.Expr(call), node)
-            is_silent = is_enter and not site.raising
-            return [] if is_silent else [self._if_restores(node, site, [expression])]
-        places: list[ast.expr] = [placed(ast.Name(name, ast.Store()), node) for name in site.state]
-        stores = placed(ast.Tuple(places, ast.Store()), node)
-        body: list[ast.stmt] = [placed(ast.Assign([stores], call), node)]
-        live = site.carried if is_enter else site.live_out
-        for name in live:
-            if name not in self.bound and (name == VALUE or not name.startswith(OWN_PREFIX)):
-                body.append(self._unbind(node, name))
-        return [self._if_restores(node, site, body)]
-
-    def _unbind(self, node: ast.stmt, name: str) -> ast.stmt:
-        """if name is __ci__.UNBOUND: del name"""
-        unbound = self.attribute(node, STAGE, "UNBOUND")
-        test = placed(ast.Compare(self.load(node, name), [ast.Is()], [unbound]), node)
-        place = placed(ast.Name(name, ast.Del()), node)
-        delete = placed(ast.Delete([place]), node)
-        return placed(ast.If(test, [delete], []), node)
+            return [] if is_enter and not site.raising else from_text(f"if run.restores: {call}", node, run=run)
+        stores: list[ast.expr] = [placed(ast.Name(name, ast.Store()), node) for name in site.state]
+        live = [n for n in (site.carried if is_enter else site.live_out) if n not in self.bound]
+        unbind = [s for n in live if n == VALUE or not n.startswith(OWN_PREFIX) for s in from_text(UNBIND, node, name=n)]
+        state = placed(ast.Tuple(stores, ast.Store()), node)
+        return from_text(RESTORING.format(call), node, run=run, state=state, unbind=unbind)
 
     def _run(
         self, body: list[ast.stmt], blocks: int = 2, target: ast.expr | None = None
@@ -453,7 +414,7 @@ class Control(Statements):
             *self._run(node.body, 1, getattr(node, "target", None)),
         ]
         if flag := getattr(node, "ci_flag", None):
-            node.body.append(self._break_if(node, flag))
+            node.body += from_text("if flag: break", node, flag=flag)
         node.orelse = self._statements(node.orelse)
         return node
 
@@ -498,8 +459,5 @@ class Control(Statements):
         rest = self._run(orelse)
         for step in range(len(bodies) - 1, -1, -1):
             at, body = bodies[step]
-            chosen = ast.Compare(
-                self.load(at, f"__ci_t{site.number}"), [ast.Eq()], [self.text(at, step)]
-            )
-            rest = [placed(ast.If(placed(chosen, at), body, rest), at)]
+            rest = from_text(ARM, at, step=f"__ci_t{site.number}", number=self.text(at, step), body=body, rest=rest)
         return self._construct(node, site, made, rest)

@@ -29,10 +29,10 @@ function cannot be used.
 from __future__ import annotations
 
 import ast
-import functools
 import sys
 from typing import Any
 
+from ... import _core
 from ...base.records import NamedTuple
 from ...base.user_frame import OWN_PREFIX
 from .names import (
@@ -40,11 +40,14 @@ from .names import (
     Names,
     Transformer,
     Visitor,
+    constant_at,
     duplicate,
+    end_of,
     free_names,
+    from_text,
     place_new,
     placed,
-    placed_at_end,
+    store_at,
     targets_of,
     walk,
 )
@@ -85,14 +88,7 @@ class PatternReads(Transformer):
 
 def at(location: ast.AST, item: ast.expr) -> ast.expr:
     """A read of an item, at a position."""
-    new = duplicate(item)
-    for node in walk(new):
-        placed(node, location)
-    return new
-
-
-def constant(location: ast.AST, value: Any) -> ast.expr:
-    return placed(ast.Constant(value), location)
+    return _core.filled([item], location, {})[0]
 
 
 def is_rest(pattern: ast.pattern) -> bool:
@@ -128,9 +124,9 @@ class Matches(Transformer):
 
     def item(self, node: ast.Match, value: ast.expr, before: list[ast.stmt]) -> ast.expr:
         """Assign the value to a new name and return the name."""
-        target = ast.Name(self.name(), ast.Store())
-        before.append(placed(ast.Assign([placed(target, value)], value), node))
-        return ast.Name(target.id, ast.Load())
+        name = self.name()
+        before.append(store_at(node, name, value))
+        return ast.Name(name, ast.Load())
 
     def case_of(self, pattern: ast.pattern, items: list[ast.expr], is_row: bool) -> Case:
         """The tests of a case."""
@@ -157,7 +153,7 @@ class Matches(Transformer):
             compare = ast.Compare(at(pattern, item), [ast.Eq()], [pattern.value])
             case.tests.append(placed(compare, pattern))
         elif isinstance(pattern, ast.MatchSingleton):
-            known = constant(pattern, pattern.value)
+            known = constant_at(pattern, pattern.value)
             compare = ast.Compare(at(pattern, item), [ast.Is()], [known])
             case.tests.append(placed(compare, pattern))
         elif isinstance(pattern, ast.MatchSequence):
@@ -165,12 +161,12 @@ class Matches(Transformer):
         elif isinstance(pattern, ast.MatchMapping):
             keys = placed(ast.Tuple(list(pattern.keys), ast.Load()), pattern)
             has_rest = pattern.rest is not None
-            asked = [keys, constant(pattern, has_rest)]
+            asked = [keys, constant_at(pattern, has_rest)]
             rest = [ast.MatchAs(None, pattern.rest)] if has_rest else []
             self.add_parts(case, pattern, item, "mapping", asked, [*pattern.patterns, *rest])
         else:
-            count, names = constant(pattern, len(pattern.patterns)), tuple(pattern.kwd_attrs)
-            asked = [pattern.cls, count, constant(pattern, names)]
+            count, names = constant_at(pattern, len(pattern.patterns)), tuple(pattern.kwd_attrs)
+            asked = [pattern.cls, count, constant_at(pattern, names)]
             inner = [*pattern.patterns, *pattern.kwd_patterns]
             self.add_parts(case, pattern, item, "instance", asked, inner)
 
@@ -185,7 +181,7 @@ class Matches(Transformer):
             counts = (star, len(inner) - star - 1, name is not None)
             rest = [] if name is None else [ast.MatchAs(None, name)]
             inner = [*inner[:star], *rest, *inner[star + 1 :]]
-        asked = [constant(pattern, count) for count in counts]
+        asked = [constant_at(pattern, count) for count in counts]
         self.add_parts(case, pattern, item, "sequence", asked, inner)
 
     def add_parts(
@@ -193,10 +189,10 @@ class Matches(Transformer):
     ) -> None:
         """Add one call, and the tests of the patterns for the parts that it returns."""
         name = self.name()
-        call = placed(Parts(constant(pattern, kind), [at(pattern, item), *asked], []), pattern)
+        call = placed(Parts(constant_at(pattern, kind), [at(pattern, item), *asked], []), pattern)
         target = placed(ast.Name(name, ast.Store()), pattern)
         value = placed(ast.NamedExpr(target, call), pattern)
-        compare = ast.Compare(value, [ast.IsNot()], [constant(pattern, None)])
+        compare = ast.Compare(value, [ast.IsNot()], [constant_at(pattern, None)])
         case.tests.append(placed(compare, pattern))
         for k, part in enumerate(inner):
             read = ast.Subscript(ast.Name(name, ast.Load()), ast.Constant(k), ast.Load())
@@ -225,7 +221,7 @@ class Matches(Transformer):
         """A test that is true and binds a name."""
         target = placed(ast.Name(name, ast.Store()), location)
         compare = ast.Compare(
-            placed(ast.NamedExpr(target, value), location), [ast.IsNot()], [constant(location, Ellipsis)]
+            placed(ast.NamedExpr(target, value), location), [ast.IsNot()], [constant_at(location, Ellipsis)]
         )
         return placed(compare, location)
 
@@ -257,8 +253,7 @@ class Matches(Transformer):
                 tests.append(PatternReads(case.bound).visit(written.guard))
             binds: list[ast.stmt] = []
             for name, item in case.bound:
-                target = placed(ast.Name(name, ast.Store()), location)
-                binds.append(placed(ast.Assign([target], at(location, item)), location))
+                binds.append(store_at(location, name, at(location, item)))
             body = [*binds, *written.body]
             if tests or chain:  # cases that are never tried make their names local
                 chain = [placed(ast.If(all_of(tests, location), body, chain), location)]
@@ -270,7 +265,7 @@ class Matches(Transformer):
 def all_of(tests: list[ast.expr], location: ast.AST) -> ast.expr:
     """True if all hold."""
     if not tests:
-        return constant(location, True)
+        return constant_at(location, True)
     return tests[0] if len(tests) == 1 else placed(ast.BoolOp(ast.And(), tests), location)
 
 
@@ -433,7 +428,7 @@ class Comprehensions(Visitor):
         is_opaque = any(isinstance(n, OPAQUE) for part in parts for n in walk(part))
         if is_opaque or first.is_async or read & (self.shared | {"super", "__class__"}):
             return
-        body = duplicate(statements(step, elt=inner.elt))
+        body = from_text(step, node, elt=duplicate(inner.elt))
         for number in range(len(others), -1, -1):
             generator = duplicate(inner.generators[number])
             for test in reversed(generator.ifs):
@@ -442,10 +437,10 @@ class Comprehensions(Visitor):
         names = tuple(sorted(read & self.bound))
         given = (*([CALLEE] if callee is not None else ()), ITEMS, *names)
         arguments = ast.arguments([], [ast.arg(n) for n in given], None, [], [], None, [])
-        ends = [placed_at_end(statement, node) for statement in statements(f"{after}\nreturn {result}", default=default)]
+        ends = from_text(f"{after}\nreturn {result}", end_of(node), default=default)
         kind = "listcomp" if isinstance(inner, ast.ListComp) else "genexpr"
         name = f"{OWN_PREFIX}{kind}{len(self.functions)}"
-        function = ast.FunctionDef(name, arguments, [*statements(before), *body, *ends], [])
+        function = ast.FunctionDef(name, arguments, [*from_text(before, node), *body, *ends], [])
         if "type_params" in ast.FunctionDef._fields:
             function.type_params = []  # type: ignore[attr-defined]
         function.ci_is_closed = True  # type: ignore[attr-defined]
@@ -487,39 +482,6 @@ ANY_OR_ALL = {  # of a generator, and of a list, whose items are all made
     "any": ("if elt: return True", "made_item = elt\nif not made_result:\n    if made_item: made_result = True"),
     "all": ("if not elt: return False", "made_item = elt\nif made_result:\n    if not made_item: made_result = False"),
 }
-OF_STAGE = ("sum_and_carry", "sum_of")
-
-
-@functools.lru_cache(64)
-def parsed(text: str) -> list[ast.stmt]:
-    """The statements of a text, without positions. A name `made_x` is the hidden name made.x."""
-    tree = ast.parse(text)
-    for node in walk(tree):
-        for attribute in node._attributes:
-            delattr(node, attribute)
-        if isinstance(node, ast.Name):
-            node.id = node.id.replace("made_", "made.")
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            node.ci_is_internal = node.func.id in OF_STAGE  # type: ignore[attr-defined]
-    return tree.body
-
-
-class FilledText(Transformer):
-    """Puts trees in place of names."""
-
-    def __init__(self, trees: dict[str, Any]) -> None:
-        self.trees = trees
-
-    def visit_Name(self, node: ast.Name) -> Any:
-        return self.trees.get(node.id, node)
-
-
-def statements(text: str, **trees: Any) -> list[ast.stmt]:
-    """The statements of a text with these trees in place of names."""
-    filled: ast.Module = FilledText(trees).visit(ast.Module(duplicate(parsed(text)), []))
-    return filled.body
-
-
 def is_filtered(node: Any) -> bool:
     """True if a comprehension has a filter."""
     return any(generator.ifs for generator in node.generators)

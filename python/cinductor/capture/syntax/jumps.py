@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any
 
 from ... import _core
-from .names import Transformer, placed, walk
+from .names import Transformer, constant_at, name_at, placed, store_at, walk
 from .rows import FLOW, JUMPS, LEAVES, LOOPS, ROWS
 
 RETURN, VALUE = "__ci_return", "__ci_value"
@@ -147,8 +147,7 @@ class Lowering:
         if by_value:
             self.flags.add(VALUE)
             self.used.add(VALUE)
-            value = placed(ast.Name(VALUE, ast.Load()), body[-1])
-            new.append(placed(ast.Return(value), body[-1]))
+            new.append(placed(ast.Return(name_at(body[-1], VALUE)), body[-1]))
         if RETURN in self.used:
             has_text = isinstance(new[0], ast.Expr) and isinstance(new[0].value, ast.Constant)
             new.insert(int(has_text), self._set(new[0], RETURN, False))
@@ -160,19 +159,15 @@ class Lowering:
     def _set(self, at: ast.stmt, name: str, value: bool | str) -> ast.stmt:
         """name = value, where value is a constant or another flag."""
         self.flags.add(name)
-        node: ast.expr = ast.Constant(value)
-        if isinstance(value, str):
-            self.used.add(value)
-            node = ast.Name(value, ast.Load())
-        target = placed(ast.Name(name, ast.Store()), at)
-        return placed(ast.Assign([target], placed(node, at)), at)
+        if not isinstance(value, str):
+            return flag(name, value, at)
+        self.used.add(value)
+        return store_at(at, name, name_at(at, value))
 
     def _unless(self, at: ast.stmt, flag: str, body: list[ast.stmt]) -> ast.If:
         """if not flag: body"""
         self.used.add(flag)
-        name = placed(ast.Name(flag, ast.Load()), at)
-        test = placed(ast.UnaryOp(ast.Not(), name), at)
-        return placed(ast.If(test, body, []), at)
+        return placed(ast.If(placed(ast.UnaryOp(ast.Not(), name_at(at, flag)), at), body, []), at)
 
     @staticmethod
     def _flag_of(jumps: set[Any], loop: LoopFlags | None) -> str:
@@ -220,9 +215,7 @@ class Lowering:
         out: list[ast.stmt] = []
         names: list[str | None] = []
         if isinstance(node, ast.Return):
-            value = node.value or placed(ast.Constant(None), node)
-            target = placed(ast.Name(VALUE, ast.Store()), node)
-            out.append(placed(ast.Assign([target], value), node))
+            out.append(store_at(node, VALUE, node.value or constant_at(node, None)))
             names.append(RETURN)
         if loop is not None:
             if not isinstance(node, ast.Continue):
@@ -326,14 +319,12 @@ class Lowering:
         if orelse:
             stop.insert(0, self._set(node, ended, True))
         trip = placed(ast.If(node.test, node.body, stop), node.test)
-        always = placed(ast.Constant(True), node.test)
-        loop = placed(ast.While(always, [trip], []), node)
+        loop = placed(ast.While(constant_at(node.test, True), [trip], []), node)
         out, jumps, rest = self._loop(loop, place)
         if orelse:
             out.insert(0, self._set(node, ended, False))
             self.used.add(ended)
-            name = placed(ast.Name(ended, ast.Load()), node)
-            rest = [placed(ast.If(name, orelse, []), orelse[0])]
+            rest = [placed(ast.If(name_at(node, ended), orelse, []), orelse[0])]
         return out, jumps, rest
 
     def _prune(self, body: list[ast.stmt]) -> list[ast.stmt]:
@@ -395,9 +386,8 @@ class SinkPrints(Transformer):
         before = [flag(name, False, node) for name, _ in moved]
         behind: list[ast.stmt] = []
         for k, (name, body) in enumerate(moved):
-            test: ast.expr = placed(ast.Name(name, ast.Load()), body[0])
-            if k == len(moved) - 1 and is_endless(node) and breaks(node.body) == len(moved):
-                test = placed(ast.Constant(True), body[0])  # only the flag ends it
+            ends_alone = k == len(moved) - 1 and is_endless(node) and breaks(node.body) == len(moved)  # only the flag ends the loop
+            test = constant_at(body[0], True) if ends_alone else name_at(body[0], name)
             choice = placed(ast.If(test, body, []), body[0])
             choice.end_lineno = body[-1].end_lineno
             behind.append(choice)
@@ -440,8 +430,7 @@ def is_quiet(items: ast.expr) -> bool:
 
 def flag(name: str, value: bool, at: ast.stmt) -> ast.stmt:
     """name = value"""
-    target = placed(ast.Name(name, ast.Store()), at)
-    return placed(ast.Assign([target], placed(ast.Constant(value), at)), at)
+    return store_at(at, name, constant_at(at, value))
 
 
 def lines(body: list[ast.stmt]) -> frozenset[int]:

@@ -8,6 +8,7 @@ skipped.
 from __future__ import annotations
 
 import ast
+import functools
 from typing import Any, ClassVar
 
 from ... import _core
@@ -19,6 +20,8 @@ FunctionNode = ast.FunctionDef | ast.Lambda
 # The child nodes in order; a node and all below it, breadth first; a copy of these. A new node with the position of an old one; the
 # position of a node, for a new one. Called thousands of times, so they are implemented in C.
 children, walk, duplicate, placed, place_of = _core.children, _core.walk, _core.duplicate, _core.placed, _core.place_of
+# Nodes at the position of another one: a load of a name, `name = value`, a constant.
+name_at, store_at, constant_at = _core.name_at, _core.store_at, _core.constant_at
 
 
 class Visitor(_core.SyntaxVisitor):
@@ -35,6 +38,32 @@ class Transformer(Visitor):
     """A visitor whose methods return the replacement of a node; in lists, several or none."""
 
     generic_visit = _core.SyntaxVisitor.replace_parts
+
+
+# --- statements from texts ---
+
+
+OF_STAGE = ("sum_and_carry", "sum_of")  # functions in texts that are methods of the stage
+
+
+@functools.lru_cache(64)
+def parsed(text: str) -> list[ast.stmt]:
+    """The statements of a text, without positions. A name `made_x` is the hidden name made.x."""
+    tree = ast.parse(text)
+    for node in walk(tree):
+        for attribute in node._attributes:
+            delattr(node, attribute)
+        if isinstance(node, ast.Name):
+            node.id = node.id.replace("made_", "made.")
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            node.ci_is_internal = node.func.id in OF_STAGE  # type: ignore[attr-defined]
+    return tree.body
+
+
+def from_text(text: str, node: ast.AST, **trees: Any) -> list[ast.stmt]:
+    """The statements of a text, at the position of a node. Each of `trees` is in place of a name: a tree, another name, or the statements for
+    one that is only the name."""
+    return _core.filled(parsed(text), node, trees)
 
 
 # --- the names of a function ---
@@ -268,12 +297,10 @@ def free_names(node: ast.AST) -> set[str]:
     return found - targets_of(node) if hasattr(node, "generators") else found
 
 
-def placed_at_end(new: ast.stmt, old: Any) -> ast.stmt:
-    """The new statement, at the end position of the old one."""
-    for node in walk(new):
-        node.lineno, node.col_offset = old.end_lineno, old.end_col_offset  # type: ignore[attr-defined]
-        node.end_lineno, node.end_col_offset = old.end_lineno, old.end_col_offset  # type: ignore[attr-defined]
-    return new
+def end_of(node: Any) -> ast.stmt:
+    """A statement at the end position of a node."""
+    line, column = node.end_lineno, node.end_col_offset
+    return ast.Pass(lineno=line, col_offset=column, end_lineno=line, end_col_offset=column)
 
 
 def place_new(new: ast.AST, old: ast.AST) -> None:

@@ -18,7 +18,7 @@ from ...base.user_frame import OWN_PREFIX as OWN_PREFIX
 from ...base.user_frame import STAGE as STAGE
 from .cfg import Cfg
 from .jumps import Lowering, Unsuitable, is_list, is_text, may_be_list, may_be_row, may_be_traced
-from .names import FunctionNode, Names, Transformer, duplicate, placed, results_in, walk
+from .names import FunctionNode, Names, Transformer, duplicate, from_text, placed, results_in, walk
 from .texts import parts_of
 
 if TYPE_CHECKING:
@@ -179,10 +179,8 @@ class Asking(Transformer):
         has_text = bool(node.body) and ast.get_docstring(node, clean=False) is not None
         first = [node.body.pop(0)] if has_text else []
         if shared:
-            nothing = ast.arguments([], [], None, [], [], None, [])
             names = placed(ast.Tuple([self.load(node, name) for name in shared], ast.Load()), node)
-            call = self.ask(node, "shares", placed(ast.Lambda(nothing, names), node))
-            first.append(placed(ast.Expr(call), node))
+            first += from_text("__ci__.shares(lambda: names)", node, names=names)
         return first
 
     def _binding(self, node: ast.FunctionDef, names: Names) -> ast.stmt:
