@@ -54,6 +54,10 @@ void ci_add_points(CiPoints *points, const CiExpr *var, const CiExpr *extent);
  * the same point, else the reason. */
 const char *ci_why_points_overlap(const CiPoints *points, const CiExpr *a, const CiExpr *b);
 
+/* True if no element that a nest of the loop stores is accessed at another point, in any iteration. The body of
+ * the loop is nests. */
+bool ci_stores_are_of_points(CiContext *ctx, const CiPoints *points, const CiRegion *loop);
+
 /* Expressions that are at least 0 where accesses are compared. */
 #define CI_MAX_FACTS 24
 typedef struct CiFacts {
