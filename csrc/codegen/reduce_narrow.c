@@ -413,19 +413,14 @@ static void
 add_parts(Narrow *n)
 {
     CiReducer *r = n->r;
-    CiSym *sym = r->b.sym;
     const CiExpr *length = ci_reduce_number(r, part_length(n));
-    CiStmts *outside = r->b.to;
     if (r->extent->high <= length->low) {
         add_part(n, ci_reduce_number(r, 0), r->extent);
         return;
     }
-    CiStmt *chunks = ci_build_for(&r->b, "p", ci_expr_ceildiv(sym, r->extent, length), CI_RUN_serial);
-    ci_build_enter(&r->b, &chunks->body);
-    const CiExpr *first = ci_expr_mul(sym, chunks->vars[0], length),
-                 *left = ci_expr_sub(sym, r->extent, first);
-    add_part(n, first, ci_build_named(&r->b, ci_expr_min(sym, length, left)));
-    ci_build_leave(&r->b, outside);
+    CiPiece piece = ci_build_pieces(&r->b, "p", r->extent, length, CI_RUN_serial);
+    add_part(n, piece.first, piece.count);
+    ci_build_leave(&r->b, piece.outside);
 }
 
 bool
