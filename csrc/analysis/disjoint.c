@@ -312,6 +312,20 @@ ci_stores_are_of_points(CiContext *ctx, const CiPoints *points, const CiRegion *
     return true;
 }
 
+bool
+ci_runs_are_disjoint(CiSym *sym, const CiExpr *a, int64_t count, const CiExpr *b, int64_t others)
+{
+    const CiExpr *distance = ci_expr_sub(sym, b, a);
+    return distance->low >= count || distance->high <= -others;
+}
+
+bool
+ci_is_beyond_reach(CiSym *sym, const CiExpr *a, const CiExpr *b, int64_t reach)
+{
+    bool moves_alike = ci_expr_is_const(ci_expr_sub(sym, a, b), NULL);
+    return moves_alike && reach < INT64_MAX && ci_runs_are_disjoint(sym, a, reach + 1, b, reach + 1);
+}
+
 void
 ci_add_iteration(CiSym *sym, CiFacts *facts, const CiExpr *extent)
 {
