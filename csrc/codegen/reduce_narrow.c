@@ -19,13 +19,13 @@
 
 typedef struct Narrow {
     CiReducer *r;
-    const CiStmt *whole; /* the fold as it was */
-    CiStmt fold;         /* and over narrow accumulators */
-    CiStmts body;
-    int bytes;              /* of a lane */
-    int64_t steps;          /* of a part at most, by its sums */
-    const CiExpr *vector;   /* the number of a vector in its part, as the body names it */
-    const CiExpr **position_at; /* of a position: the expression in the fold's variable; else NULL */
+    const CiStmt *whole;        /* the reduction before the pass */
+    CiStmt fold;                /* the one over narrow accumulators */
+    CiStmts body;               /* of the narrow one */
+    int bytes;                  /* of a lane of an accumulator */
+    int64_t steps;              /* of a part at most, so that no sum overflows */
+    const CiExpr *vector;       /* symbol: the number of the vector in its part */
+    const CiExpr **position_at; /* by accumulator: the expression of a position; NULL for others */
 } Narrow;
 
 /* ---- dtypes ---- */
@@ -104,7 +104,7 @@ before_casts(const Narrow *n, int operand)
     return value;
 }
 
-/* Only those can be without users: lets of the block alone. */
+/* Removes lets of the block that nothing uses, until none is left. */
 void
 ci_build_drop_unused(CiBuild *b, CiStmts *block)
 {
@@ -162,7 +162,7 @@ narrow_sum(Narrow *n, int at, int operand)
     return cast_to(b, source, dtype);
 }
 
-/* And of a position, beside its value: the number of the vector. */
+/* Accumulator `at` of a position: the number of the vector in the part instead of the position. */
 static int
 narrow_position(Narrow *n, int at, int operand)
 {
