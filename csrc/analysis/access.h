@@ -54,6 +54,16 @@ void ci_add_points(CiPoints *points, const CiExpr *var, const CiExpr *extent);
  * the same point, else the reason. */
 const char *ci_why_points_overlap(const CiPoints *points, const CiExpr *a, const CiExpr *b);
 
+/* True if no element that a nest of the loop stores is accessed at another point, in any iteration. The body of
+ * the loop is nests. */
+bool ci_stores_are_of_points(CiContext *ctx, const CiPoints *points, const CiRegion *loop);
+
+/* True if `count` elements from a on and `others` from b on are disjoint, by the range of the distance. */
+bool ci_runs_are_disjoint(CiSym *sym, const CiExpr *a, int64_t count, const CiExpr *b, int64_t others);
+/* True if a and b differ by a number above `reach`. So they differ wherever both have moved by the same terms, of
+ * which all reach no further. */
+bool ci_is_beyond_reach(CiSym *sym, const CiExpr *a, const CiExpr *b, int64_t reach);
+
 /* Expressions that are at least 0 where accesses are compared. */
 #define CI_MAX_FACTS 24
 typedef struct CiFacts {

@@ -1,4 +1,4 @@
-/* Amounts (low, likely, high) and their arithmetic; the bytes, operations and points of nests as amounts. */
+/* Amounts (low, likely, high) and their arithmetic; the points of nests and the bytes of accesses as amounts. */
 #include "analysis/cost.h"
 
 /* Of two counts that are not negative; what is too large is CI_INFINITY. */
@@ -81,13 +81,6 @@ ci_amount_likely(CiAmount a)
 
 /* ---- nests ---- */
 
-static bool
-is_work(CiOp op)
-{
-    return op != CI_OP_load && op != CI_OP_const && op != CI_OP_index && op != CI_OP_bind &&
-           op != CI_OP_place && op != CI_OP_pack;
-}
-
 CiAmount
 ci_cost_of_buffer(const CiBuffer *buffer)
 {
@@ -103,8 +96,8 @@ least(CiAmount a, CiAmount b)
     return is_less(b, a) ? b : a;
 }
 
-static CiAmount
-iterations_of(const CiNest *nest)
+CiAmount
+ci_iterations_of_nest(const CiNest *nest)
 {
     CiAmount iterations = ci_amount(1);
     for (int k = 0; k < nest->naxes; k++)
@@ -127,39 +120,11 @@ ci_cost_of_access(const CiNest *nest, const CiBuffer *buffer, const CiExpr *inde
 {
     CiAmount bytes = ci_amount((int64_t)ci_dtype_size(buffer->dtype));
     if (is_of_data(nest, index))
-        bytes = ci_amount_times(bytes, iterations_of(nest));
+        bytes = ci_amount_times(bytes, ci_iterations_of_nest(nest));
     for (int k = 0; k < nest->naxes && !is_of_data(nest, index); k++)
         if (ci_expr_depends_on(index, nest->axes[k].var))
             bytes = ci_amount_of(bytes, nest->axes[k].extent);
     return least(bytes, ci_cost_of_buffer(buffer));
-}
-
-/* No load before this one is of the same buffer. */
-static bool
-is_first_load(const CiBody *body, int position)
-{
-    for (int k = 0; k < position; k++)
-        if (body->ops[k].op == CI_OP_load && body->ops[k].buffer == body->ops[position].buffer)
-            return false;
-    return true;
-}
-
-CiCost
-ci_cost_of_nest(const CiNest *nest)
-{
-    const CiBody *body = &nest->body;
-    CiCost cost = {.iterations = iterations_of(nest),
-                   .bytes = ci_cost_of_access(nest, nest->target, nest->store)};
-    int nops = nest->fold != CI_OP_none;
-    for (int k = 0; k < body->nops; k++) {
-        const CiScalar *op = &body->ops[k];
-        nops += is_work(op->op);
-        if (op->op == CI_OP_load && op->buffer->kind != CI_BUFFER_scalar && is_first_load(body, k))
-            cost.bytes =
-                ci_amount_plus(cost.bytes, ci_cost_of_access(nest, op->buffer, op->index));
-    }
-    cost.flops = ci_amount_times(cost.iterations, ci_amount(nops));
-    return cost;
 }
 
 /* ---- items ---- */
@@ -172,7 +137,7 @@ ci_cost_of_items(const CiItems *items, CiAmount around)
         const CiItem *item = &items->items[k];
         CiAmount work = around;
         if (item->nest)
-            work = ci_amount_times(work, iterations_of(item->nest));
+            work = ci_amount_times(work, ci_iterations_of_nest(item->nest));
         if (item->region && item->region->extent)
             work = ci_amount_of(work, item->region->extent);
         if (item->region)

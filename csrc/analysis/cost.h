@@ -24,13 +24,8 @@ CiAmount ci_amount_max(CiAmount a, CiAmount b);
 int64_t ci_amount_high(CiAmount a);   /* CI_INFINITY: no bound is known */
 int64_t ci_amount_likely(CiAmount a); /* at most CI_INFINITY */
 
-/* The cost of a nest over all its points: bytes of memory that it accesses, each counted once;
- * scalar operations except loads; points. */
-typedef struct CiCost {
-    CiAmount bytes, flops, iterations;
-} CiCost;
-
-CiCost ci_cost_of_nest(const CiNest *nest);
+/* The points of a nest. */
+CiAmount ci_iterations_of_nest(const CiNest *nest);
 /* The bytes that an access of the nest touches, each element counted once. */
 CiAmount ci_cost_of_access(const CiNest *nest, const CiBuffer *buffer, const CiExpr *index);
 /* Iterations of the deepest statement, times those around. */

@@ -286,6 +286,46 @@ ci_why_points_overlap(const CiPoints *p, const CiExpr *a, const CiExpr *b)
     return NULL;
 }
 
+/* The element that the nest stores, and the accessed one of the same array. */
+static bool
+is_of_point(CiContext *ctx, const CiPoints *p, const CiRegion *loop, const CiNestAccess *at, const CiNest *writer)
+{
+    const CiExpr *vars[CI_MAX_RANK + 1];
+    if (!ci_why_points_overlap(p, writer->store, at->index))
+        return true;
+    for (int k = 0; k < p->count; k++)
+        vars[k] = p->vars[k];
+    vars[p->count] = loop->var;
+    const CiExpr *other = ci_at_other_point(ctx, p->sym, at->index, p->count + 1, vars);
+    return ci_elements_are_disjoint(p->sym, writer->target, writer->store, other, NULL);
+}
+
+bool
+ci_stores_are_of_points(CiContext *ctx, const CiPoints *points, const CiRegion *loop)
+{
+    for (int w = 0; w < loop->body.count; w++)
+        for (int k = 0; k < loop->body.count; k++)
+            for (CiNestAccess at = {0}; ci_nest_next_access(loop->body.items[k].nest, &at);)
+                if (at.buffer == loop->body.items[w].nest->target &&
+                    !is_of_point(ctx, points, loop, &at, loop->body.items[w].nest))
+                    return false;
+    return true;
+}
+
+bool
+ci_runs_are_disjoint(CiSym *sym, const CiExpr *a, int64_t count, const CiExpr *b, int64_t others)
+{
+    const CiExpr *distance = ci_expr_sub(sym, b, a);
+    return distance->low >= count || distance->high <= -others;
+}
+
+bool
+ci_is_beyond_reach(CiSym *sym, const CiExpr *a, const CiExpr *b, int64_t reach)
+{
+    bool moves_alike = ci_expr_is_const(ci_expr_sub(sym, a, b), NULL);
+    return moves_alike && reach < INT64_MAX && ci_runs_are_disjoint(sym, a, reach + 1, b, reach + 1);
+}
+
 void
 ci_add_iteration(CiSym *sym, CiFacts *facts, const CiExpr *extent)
 {

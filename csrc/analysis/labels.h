@@ -60,6 +60,8 @@ bool ci_label_lane_rows(CiLabeller *l);
 
 /* tree_work.c: the elements that a unit of a tree accesses: one iteration of its outer loops. */
 const CiExpr *ci_tree_work(CiSym *sym, const CiKernel *kernel);
+/* The elements that all units access; CI_INFINITY: no bound is known. */
+int64_t ci_kernel_work(CiSym *sym, const CiKernel *kernel);
 /* The largest value of e, or more, for all values of a symbol in [low, limit), when it is known at which end that is;
  * else NULL. */
 const CiExpr *ci_largest_over(CiSym *sym, const CiExpr *e, const CiExpr *symbol, int64_t low, const CiExpr *limit);

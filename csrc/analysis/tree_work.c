@@ -40,16 +40,24 @@ extent_work(CiSym *sym, const CiKernel *leaf)
     return work;
 }
 
+/* The points of a kernel's outer axes, and the elements that its stages access. */
 static CiAmount
-leaf_work(const CiKernel *leaf)
+points_of(const CiKernel *kernel)
 {
-    CiAmount outer = ci_amount(1), work = ci_amount(1);
-    for (int k = 0; k < leaf->nouter; k++)
-        outer = ci_amount_of(outer, leaf->outer[k].extent);
-    for (int t = 0; t < leaf->nstages; t++) {
-        CiAmount stage = outer;
-        for (int k = 0; k < leaf->stages[t].naxes; k++)
-            stage = ci_amount_of(stage, leaf->stages[t].axes[k].extent);
+    CiAmount points = ci_amount(1);
+    for (int k = 0; k < kernel->nouter; k++)
+        points = ci_amount_of(points, kernel->outer[k].extent);
+    return points;
+}
+
+static CiAmount
+stages_work(const CiKernel *kernel)
+{
+    CiAmount work = ci_amount(0);
+    for (int t = 0; t < kernel->nstages; t++) {
+        CiAmount stage = points_of(kernel);
+        for (int k = 0; k < kernel->stages[t].naxes; k++)
+            stage = ci_amount_of(stage, kernel->stages[t].axes[k].extent);
         work = ci_amount_plus(work, stage);
     }
     return work;
@@ -64,7 +72,7 @@ tree_work(const CiLoopTree *tree)
         const CiTreeNode *node = &tree->nodes[k];
         CiAmount own = ci_amount(1);
         if (node->leaf)
-            own = leaf_work(node->leaf);
+            own = ci_amount_plus(own, stages_work(node->leaf));
         else if (node->kind == CI_TREE_while)
             own = ci_amount(LONG_WORK);
         else
@@ -113,4 +121,12 @@ ci_tree_work(CiSym *sym, const CiKernel *kernel)
         if (ci_expr_depends_on(work, kernel->outer[k].var))
             work = ci_largest_over(sym, work, kernel->outer[k].var, 0, kernel->outer[k].extent);
     return work ? work : ci_expr_const(sym, LONG_WORK);
+}
+
+int64_t
+ci_kernel_work(CiSym *sym, const CiKernel *kernel)
+{
+    if (!ci_kernel_tree(kernel))
+        return ci_amount_high(stages_work(kernel));
+    return ci_amount_high(ci_amount_times(points_of(kernel), ci_amount(ci_tree_work(sym, kernel)->high)));
 }

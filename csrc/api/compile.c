@@ -42,16 +42,10 @@ count_kernel(void *arg, const CiKernel *kernel)
 /* Refuses ufunc nodes if the runtime has no loops of NumPy's, as in programs that embed the
  * core. */
 static void
-check_ufuncs(CiJob *job, const CiBlock *block)
+check_ufuncs(void *job, CiNode *node)
 {
-    for (int k = 0; k < block->nnodes; k++) {
-        const CiNode *node = block->nodes[k];
-        if (ci_op_kind(node->op) == CI_OPKIND_ufunc)
-            ci_fail(job->ctx, CI_ERR_UNSUPPORTED, "%s: this runtime has no loops of NumPy's",
-                    ci_op_name(node->op));
-        for (int b = 0; b < node->nblocks; b++)
-            check_ufuncs(job, node->blocks[b]);
-    }
+    if (ci_op_kind(node->op) == CI_OPKIND_ufunc)
+        ci_fail(((CiJob *)job)->ctx, CI_ERR_UNSUPPORTED, "%s: this runtime has no loops of NumPy's", ci_op_name(node->op));
 }
 
 static void
@@ -63,7 +57,7 @@ run_passes(CiJob *job)
     if (verify)
         ci_graph_verify(graph);
     if (request->queue.runtime && !request->queue.runtime->ufuncs)
-        check_ufuncs(job, graph->body);
+        ci_block_visit(graph->body, check_ufuncs, job);
     SHOW(job, "graph", ci_graph_print(&text, graph));
     level_ms(job);
     CiPassPlan plan = ci_job_graph_plan(job, graph);

@@ -6,6 +6,8 @@
  * stores conflict only if they may touch the same element. */
 #include "codegen/codegen.h"
 
+#include "analysis/access.h"
+
 #include <string.h>
 
 /* A memory, or `lanes` of its elements from `index` on. */
@@ -79,7 +81,7 @@ note_touch(void *arg, CiMemory **memory, CiTouch touch)
     note_memory(arg, *memory, ci_touch_stores(touch), ci_touch_loads(touch));
 }
 
-/* Where memories change places, each counts as the other. */
+/* A swap updates both of its memories. */
 static void
 note(void *arg, const CiStmt *stmt)
 {
@@ -115,8 +117,7 @@ have_no_overlap(const Barriers *s, const Location *a, const Location *b)
         if (!is_of_block && ci_expr_depends_on(b->index, symbol))
             return false;
     }
-    const CiExpr *distance = ci_expr_sub(s->b.sym, a->index, b->index);
-    return distance->low >= b->lanes || distance->high <= -a->lanes;
+    return ci_runs_are_disjoint(s->b.sym, a->index, a->lanes, b->index, b->lanes);
 }
 
 static bool
@@ -142,7 +143,7 @@ static void
 place_inside(Barriers *s, CiStmt *stmt)
 {
     bool is_loop = ci_stmt_is_loop(stmt);
-    if (is_loop) /* one iteration follows another */
+    if (is_loop) /* the accesses of the previous iteration precede those of the next one */
         note_all(s, stmt, &s->since);
     Touched before = s->since, after = {0};
     ci_build_rewrite(&s->b, &stmt->body, place, s);
@@ -154,7 +155,7 @@ place_inside(Barriers *s, CiStmt *stmt)
     ci_build_move(&s->b, stmt);
 }
 
-/* Nothing is touched; what was of the one is now of the other. */
+/* A swap accesses no element. After it, each of the two memories has the accesses of both. */
 static void
 place_swap(Barriers *s, CiStmt *stmt)
 {

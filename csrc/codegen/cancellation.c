@@ -94,18 +94,13 @@ static void
 run_in_pieces(CancellationPass *p, CiStmt *loop)
 {
     CiSym *sym = p->b.sym;
-    const CiExpr *extent = loop->extents[0], *piece = ci_expr_const(sym, CI_POLL_ITERATIONS);
-    CiStmt *pieces = ci_build_for(&p->b, "c", ci_expr_ceildiv(sym, extent, piece), CI_RUN_serial);
-    CiStmts *outside = ci_build_enter(&p->b, &pieces->body);
-    const CiExpr *first = ci_expr_mul(sym, pieces->vars[0], piece),
-                 *count = ci_build_named(&p->b,
-                                         ci_expr_min(sym, piece, ci_expr_sub(sym, extent, first)));
-    CiStmt *inner = ci_build_for(&p->b, "t", count, loop->run);
+    CiPiece piece = ci_build_pieces(&p->b, "c", loop->extents[0], ci_expr_const(sym, CI_POLL_ITERATIONS), CI_RUN_serial);
+    CiStmt *inner = ci_build_for(&p->b, "t", piece.count, loop->run);
     CiStmts *around = ci_build_enter(&p->b, &inner->body);
-    ci_build_iteration(&p->b, &loop->body, loop->vars[0], ci_expr_add(sym, first, inner->vars[0]));
+    ci_build_iteration(&p->b, &loop->body, loop->vars[0], ci_expr_add(sym, piece.first, inner->vars[0]));
     ci_build_leave(&p->b, around);
-    add_poll(p, count);
-    ci_build_leave(&p->b, outside);
+    add_poll(p, piece.count);
+    ci_build_leave(&p->b, piece.outside);
 }
 
 static void

@@ -22,25 +22,14 @@ find_shared_lanes(const CiProc *proc)
 static void
 share_out(CiBuild *b, CiStmt *loop, int factor)
 {
-    CiSym *sym = b->sym;
-    const CiExpr *extent = loop->extents[0], *iterations = ci_expr_const(sym, factor);
     CiStmts body = loop->body;
+    const CiExpr *var = loop->vars[0];
     loop->body = (CiStmts){0};
-    loop->run = CI_RUN_parallel;
-    loop->extents[0] = ci_expr_ceildiv(sym, extent, iterations);
-    const CiExpr *var = loop->vars[0],
-                 *unit = ci_expr_index(sym, ci_build_name(b, "u"), loop->extents[0]);
-    loop->vars[0] = unit;
     CiStmts *outside = ci_build_enter(b, &loop->body);
-    const CiExpr *first = ci_expr_const(sym, 0), *count = extent;
-    if (extent->high > factor) {
-        first = ci_expr_mul(sym, unit, iterations);
-        count = ci_build_named(b, ci_expr_min(sym, iterations, ci_expr_sub(sym, extent, first)));
-    }
-    CiStmt *inner = ci_build_for(b, "j", count, CI_RUN_vector);
+    CiPiece tile = ci_build_tiles(b, "u", loop, factor);
+    CiStmt *inner = ci_build_for(b, "j", tile.count, CI_RUN_vector);
     ci_build_enter(b, &inner->body);
-    const CiExpr *at = ci_expr_add(sym, first, inner->vars[0]);
-    ci_build_iteration(b, &body, var, at);
+    ci_build_iteration(b, &body, var, ci_expr_add(b->sym, tile.first, inner->vars[0]));
     ci_build_leave(b, outside);
 }
 

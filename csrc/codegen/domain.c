@@ -1,6 +1,7 @@
 /* Domains: neighbours that a thread takes at once, numbers of points and back. */
 #include "codegen/grid.h"
 
+#include "analysis/access.h"
 #include "codegen/instantiate.h"
 #include "codegen/varying.h"
 
@@ -24,31 +25,30 @@ typedef struct Neighbours {
     CiSym *sym;
     const CiStmts *body;
     const CiExpr *var;
-    const bool *varies; /* values, from neighbour to neighbour */
-    const CiAccess *stored;
-    int widest, lanes; /* bytes of an element; asked for */
-    bool may_run;      /* lanes may come in order: what runs, and packs */
-    bool is_single;     /* no thread may do several at once */
-    int store_cost;
-    int moves, others; /* accesses that would move so many; that would be as many accesses */
+    const bool *varies; /* by value: it differs from neighbour to neighbour */
+    const CiAccess *stored; /* the store that accesses are compared with */
+    int widest;         /* bytes of the widest element that is accessed */
+    int lanes;          /* neighbours that a thread would take */
+    bool may_run;       /* lanes run in order, so scans and compresses are possible */
+    bool is_single;     /* a thread cannot take several neighbours */
+    int store_cost;     /* of one element, in loads */
+    int moves, others;  /* accesses that would move all lanes at once; the cost of those that would be one for each lane */
 } Neighbours;
 
-/* Sets is_apart unless the access is too far from the store for two neighbours to touch the same
+/* Sets is_single unless the access is too far from the store for two neighbours to touch the same
  * element, if one thread takes both. */
 static void
-look_for_store(void *arg, const CiStmt *stmt)
+check_distance(void *arg, const CiStmt *stmt)
 {
     Neighbours *n = arg;
     const CiExpr *coef, *rest;
-    int64_t distance, step;
+    int64_t step;
     if (stmt->at.memory != n->stored->memory || stmt->at.index == n->stored->index)
         return;
-    bool is_known =
-        ci_expr_is_const(ci_expr_sub(n->sym, stmt->at.index, n->stored->index), &distance);
-    is_known = is_known && ci_expr_split_linear(n->sym, stmt->at.index, n->var, &coef, &rest) &&
-               ci_expr_is_const(coef, &step) && step < MAX_STEP && step > -MAX_STEP;
-    int64_t reach = is_known ? MAX_LANES * (step < 0 ? -step : step) : 0;
-    n->is_single |= !is_known || (distance < reach && distance > -reach);
+    bool is_known = ci_expr_split_linear(n->sym, stmt->at.index, n->var, &coef, &rest) &&
+                    ci_expr_is_const(coef, &step) && step < MAX_STEP && step > -MAX_STEP;
+    n->is_single |= !is_known || !ci_is_beyond_reach(n->sym, stmt->at.index, n->stored->index,
+                                                     MAX_LANES * (step < 0 ? -step : step) - 1);
 }
 
 static void
@@ -67,7 +67,7 @@ look_at_access(Neighbours *n, const CiAccess *at, bool is_store)
 }
 
 static void
-look(void *arg, const CiStmt *stmt)
+look_at_stmt(void *arg, const CiStmt *stmt)
 {
     Neighbours *n = arg;
     bool is_store = stmt->kind == CI_STMT_store, is_pack = stmt->kind == CI_STMT_call;
@@ -81,7 +81,7 @@ look(void *arg, const CiStmt *stmt)
     if (!is_store)
         return;
     n->stored = &stmt->at;
-    ci_stmts_visit(n->body, look_for_store, n);
+    ci_stmts_visit(n->body, check_distance, n);
 }
 
 bool
@@ -91,8 +91,8 @@ ci_domain_is_whole(CiSym *sym, const CiDomain *domain, int lanes)
                                                       ci_expr_const(sym, lanes));
 }
 
-/* As many as make an access of the widest element, where most are contiguous and aligned: others
- * become one for each neighbour, far from those of the next thread. */
+/* The neighbours that a thread takes: as many as fill an access of the widest element, if most accesses are contiguous
+ * and aligned. Other accesses become one for each neighbour, and those of a warp are then strided. */
 static int
 find_lanes(const CiBuild *b, const CiDomain *domain, bool may_run)
 {
@@ -106,12 +106,12 @@ find_lanes(const CiBuild *b, const CiDomain *domain, bool may_run)
                     .lanes = 1,
                     .may_run = may_run,
                     .store_cost = (int)CI_CHOOSE(b, store_cost)};
-    ci_stmts_visit(&domain->body, look, &n);
+    ci_stmts_visit(&domain->body, look_at_stmt, &n);
     if (n.is_single || !n.widest)
         return 1;
     for (n.lanes = b->machine->access_bytes / n.widest; n.lanes > 1; n.lanes /= 2) {
         n.moves = n.others = 0;
-        ci_stmts_visit(&domain->body, look, &n);
+        ci_stmts_visit(&domain->body, look_at_stmt, &n);
         if (n.moves > n.others && domain->extents[last]->high >= n.lanes &&
             (last == 0 || ci_domain_is_whole(n.sym, domain, n.lanes)))
             return n.lanes;

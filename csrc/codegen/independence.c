@@ -15,16 +15,16 @@
 typedef struct Iterations {
     const CiBuild *b;
     const CiStmt *loop;
-    CiMap *owned;    /* memory that each iteration owns */
-    CiMap *vars;     /* of the loop and of those in it */
-    CiMap *bound;    /* symbols that data define in it */
-    const CiStmt *store;
-    bool are_points; /* of a kernel: none touches what another stores */
-    bool is_bound;
+    CiMap *owned;       /* memory that each iteration has for itself */
+    CiMap *vars;        /* variables of the loop and of loops in it */
+    CiMap *bound;       /* symbols that get their value from data in it */
+    const CiStmt *store; /* the store that accesses are compared with */
+    bool are_points;    /* iterations are points of a kernel, whose stores are known to be disjoint */
+    bool has_conflict;  /* iterations may depend on each other */
 } Iterations;
 
 static void
-note_own(void *arg, const CiStmt *stmt)
+note_declared(void *arg, const CiStmt *stmt)
 {
     Iterations *a = arg;
     if (stmt->kind == CI_STMT_alloc)
@@ -68,21 +68,19 @@ add_reach(void *arg, const CiStmt *stmt)
     }
 }
 
+/* True if two elements of one iteration are further apart than all iterations reach. */
 static bool
-is_far(const Iterations *a, const CiExpr *one, const CiExpr *other)
+is_out_of_reach(const Iterations *a, const CiExpr *one, const CiExpr *other)
 {
-    int64_t distance;
-    if (!ci_expr_is_const(ci_expr_sub(a->b->sym, one, other), &distance))
-        return false;
     Reach reach = {a->b->sym, one, 0};
     add_reach(&reach, a->loop);
     ci_stmts_visit(&a->loop->body, add_reach, &reach);
-    return distance > reach.count || distance < -reach.count;
+    return ci_is_beyond_reach(a->b->sym, one, other, reach.count);
 }
 
 /* True if an element of an array is not the stored one of another iteration. */
 static bool
-is_another(const Iterations *a, const CiAccess *at)
+differs_at_other_point(const Iterations *a, const CiAccess *at)
 {
     const CiExpr **changing = CI_NEW_ARRAY(a->b->ctx, const CiExpr *, at->index->nsymbols + 1);
     int count = 0;
@@ -101,26 +99,26 @@ static void
 compare(void *arg, const CiStmt *stmt)
 {
     Iterations *a = arg;
-    a->is_bound |= stmt->at.memory == a->store->at.memory && stmt->at.index != a->store->at.index &&
-                   !is_far(a, stmt->at.index, a->store->at.index) && !is_another(a, &stmt->at);
+    a->has_conflict |= stmt->at.memory == a->store->at.memory && stmt->at.index != a->store->at.index &&
+                   !is_out_of_reach(a, stmt->at.index, a->store->at.index) && !differs_at_other_point(a, &stmt->at);
 }
 
 static void
-look(void *arg, const CiStmt *stmt)
+look_at_stmt(void *arg, const CiStmt *stmt)
 {
     Iterations *a = arg;
     switch (stmt->kind) {
     case CI_STMT_let:
-        a->is_bound |= stmt->cell && !is_owned(a, stmt->cell);
+        a->has_conflict |= stmt->cell && !is_owned(a, stmt->cell);
         break;
     case CI_STMT_fold:
         for (int k = 0; k < stmt->ninto; k++)
-            a->is_bound |= !is_owned(a, stmt->into[k]);
+            a->has_conflict |= !is_owned(a, stmt->into[k]);
         break;
     case CI_STMT_store:
         if (is_owned(a, stmt->at.memory))
             return;
-        a->is_bound |= (stmt->op != CI_OP_none && !stmt->is_atomic) || stmt->is_in_order ||
+        a->has_conflict |= (stmt->op != CI_OP_none && !stmt->is_atomic) || stmt->is_in_order ||
                        stmt->at.memory->space == CI_SPACE_register;
         a->store = stmt;
         if (!a->are_points)
@@ -132,7 +130,7 @@ look(void *arg, const CiStmt *stmt)
     case CI_STMT_yield:
         break;
     default:
-        a->is_bound = true;
+        a->has_conflict = true;
     }
 }
 
@@ -145,9 +143,9 @@ have_no_overlap(const CiBuild *b, const CiStmt *loop, bool are_points)
                     .vars = ci_map_new(b->ctx),
                     .bound = ci_map_new(b->ctx),
                     .are_points = are_points};
-    ci_stmt_visit(loop, note_own, &a);
-    ci_stmts_visit(&loop->body, look, &a);
-    return !a.is_bound;
+    ci_stmt_visit(loop, note_declared, &a);
+    ci_stmts_visit(&loop->body, look_at_stmt, &a);
+    return !a.has_conflict;
 }
 
 bool

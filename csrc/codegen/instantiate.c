@@ -538,6 +538,38 @@ ci_build_left(CiBuild *b, const char *stem, const CiExpr *count, const CiExpr *d
     return (CiGroups){ci_expr_add(b->sym, done, loop->vars[0]), count, ci_build_enter(b, &loop->body)};
 }
 
+const CiExpr *
+ci_build_piece_count(CiBuild *b, const CiExpr *count, const CiExpr *first, const CiExpr *size)
+{
+    if (ci_sym_known_multiple_of(b->sym, count, size))
+        return size;
+    return ci_build_named(b, ci_expr_min(b->sym, size, ci_expr_sub(b->sym, count, first)));
+}
+
+CiPiece
+ci_build_pieces(CiBuild *b, const char *stem, const CiExpr *count, const CiExpr *size, CiRunMode run)
+{
+    CiStmt *loop = ci_build_for(b, stem, ci_expr_ceildiv(b->sym, count, size), run);
+    CiStmts *outside = ci_build_enter(b, &loop->body);
+    const CiExpr *first = ci_expr_mul(b->sym, loop->vars[0], size);
+    return (CiPiece){first, ci_build_piece_count(b, count, first, size), outside};
+}
+
+CiPiece
+ci_build_tiles(CiBuild *b, const char *stem, CiStmt *loop, int64_t size)
+{
+    CiSym *sym = b->sym;
+    const CiExpr *extent = loop->extents[0], *each = ci_expr_const(sym, size), *tiles = ci_expr_ceildiv(sym, extent, each),
+                 *tile = ci_expr_index(sym, ci_build_name(b, stem), tiles);
+    loop->extents[0] = tiles;
+    loop->vars[0] = tile;
+    loop->run = CI_RUN_parallel;
+    if (extent->high <= size)
+        return (CiPiece){ci_expr_const(sym, 0), extent, b->to};
+    const CiExpr *first = ci_expr_mul(sym, tile, each);
+    return (CiPiece){first, ci_build_piece_count(b, extent, first, each), b->to};
+}
+
 CiStmt *
 ci_build_run_together(CiBuild *b, CiStmt *points, CiRunMode run)
 {

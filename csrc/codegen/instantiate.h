@@ -28,6 +28,17 @@ typedef struct CiGroups {
 } CiGroups;
 CiGroups ci_build_groups(CiBuild *b, const char *stem, const CiExpr *count, int64_t size);
 CiGroups ci_build_left(CiBuild *b, const char *stem, const CiExpr *count, const CiExpr *done);
+/* Iterations of a loop, from `first` on. */
+typedef struct CiPiece {
+    const CiExpr *first, *count;
+    CiStmts *outside;
+} CiPiece;
+/* Loops over `count` iterations in pieces of `size`, of which the last may have fewer, with the body entered. */
+CiPiece ci_build_pieces(CiBuild *b, const char *stem, const CiExpr *count, const CiExpr *size, CiRunMode run);
+/* for i<n {…}  ->  for t<ceildiv(n, size) parallel {…}: the iterations of one t. The body is not changed. */
+CiPiece ci_build_tiles(CiBuild *b, const char *stem, CiStmt *loop, int64_t size);
+/* How many of `count` iterations a piece of that size has. */
+const CiExpr *ci_build_piece_count(CiBuild *b, const CiExpr *count, const CiExpr *first, const CiExpr *size);
 /* transpose.c: as many vectors as each has lanes; lane l of vector k becomes lane k of vector l. */
 #define CI_TRANSPOSE_LANES 16
 void ci_build_transpose(CiBuild *b, CiType type, int *values);

@@ -17,13 +17,14 @@
 #define MAX_REGISTERS 8 /* of a lane */
 
 typedef struct Register {
-    CiMemory *memory, *all; /* of a lane, of all of them */
-    bool is_stored;         /* in a piece before this one */
+    CiMemory *memory; /* of one lane */
+    CiMemory *all;    /* the array on the stack that has an element for each lane */
+    bool is_stored;   /* by an earlier piece, so that the array has its values */
 } Register;
 
 typedef struct Interchange {
     CiBuild b;
-    const CiStmt *lanes;
+    const CiStmt *lanes; /* the loop over lanes, which is moved inside */
     Register registers[MAX_REGISTERS];
     int nregisters;
 } Interchange;
@@ -31,15 +32,15 @@ typedef struct Interchange {
 /* ---- which loops ---- */
 
 static bool
-is_plain(const CiStmt *stmt)
+is_value_or_store(const CiStmt *stmt)
 {
     return stmt->kind == CI_STMT_let || (stmt->kind == CI_STMT_store && !stmt->is_in_order);
 }
 
 static bool
-is_other(const CiStmt *stmt)
+prevents_interchange(const CiStmt *stmt)
 {
-    return !is_plain(stmt) || stmt->cell || stmt->op == CI_OP_bind || ci_stmt_is_ufunc(stmt);
+    return !is_value_or_store(stmt) || stmt->cell || stmt->op == CI_OP_bind || ci_stmt_is_ufunc(stmt);
 }
 
 static bool
@@ -51,7 +52,7 @@ is_register(const CiStmt *stmt)
 
 /* True if the loads are contiguous in the lanes and strided from one iteration to the next. */
 static bool
-goes_down(Interchange *x, const CiStmt *loop)
+reads_columns(Interchange *x, const CiStmt *loop)
 {
     CiSym *sym = x->b.sym;
     const CiExpr *across, *down, *rest;
@@ -68,25 +69,25 @@ goes_down(Interchange *x, const CiStmt *loop)
 }
 
 static bool
-is_down(Interchange *x, const CiStmt *stmt)
+is_row_loop(Interchange *x, const CiStmt *stmt)
 {
     return stmt->kind == CI_STMT_for && stmt->run == CI_RUN_serial && stmt->nvars == 1 &&
            stmt->extents[0]->high >= CI_CHOOSE(&x->b, turned_rows) &&
            !ci_expr_depends_on(stmt->extents[0], x->lanes->vars[0]) &&
-           !ci_stmts_have(&stmt->body, is_other) && !ci_stmts_have(&stmt->body, ci_stmt_is_math) &&
-           goes_down(x, stmt);
+           !ci_stmts_have(&stmt->body, prevents_interchange) && !ci_stmts_have(&stmt->body, ci_stmt_is_math) &&
+           reads_columns(x, stmt);
 }
 
 static void
-note_made(void *arg, const CiStmt *stmt)
+note_defined(void *arg, const CiStmt *stmt)
 {
-    bool *is_made = arg;
+    bool *is_defined = arg;
     if (stmt->value >= 0)
-        is_made[stmt->value] = true;
+        is_defined[stmt->value] = true;
 }
 
 typedef struct Uses {
-    const bool *is_made;
+    const bool *is_defined;
     bool has_any;
 } Uses;
 
@@ -95,34 +96,35 @@ note_use(void *arg, const CiStmt *stmt)
 {
     Uses *uses = arg;
     for (int a = 0; a < stmt->nargs; a++)
-        uses->has_any |= uses->is_made[stmt->args[a]];
+        uses->has_any |= uses->is_defined[stmt->args[a]];
 }
 
-/* A value is made in one piece and used in another: `is_made` are those of pieces before. */
+/* True if the piece uses a value that is marked: one that an earlier piece defines. */
 static bool
-uses_before(const CiStmts *piece, const bool *is_made)
+uses_values_of(const CiStmts *piece, const bool *is_defined)
 {
-    Uses uses = {is_made, false};
+    Uses uses = {is_defined, false};
     ci_stmts_visit(piece, note_use, &uses);
     return uses.has_any;
 }
 
-/* The statements from `from` on up to the next loop, or that loop alone; what comes then. */
+/* Sets the piece that begins at `from`: a loop over rows alone, or the statements up to the next such loop. Returns
+ * the statement after it. */
 static CiStmt *
 next_piece(Interchange *x, CiStmt *from, CiStmts *piece)
 {
     CiStmt *end = from->next;
     piece->first = piece->last = from;
-    if (is_down(x, from))
+    if (is_row_loop(x, from))
         return end;
-    while (end && !is_down(x, end)) {
+    while (end && !is_row_loop(x, end)) {
         piece->last = end;
         end = end->next;
     }
     return end;
 }
 
-/* Calls act for each piece, which stands alone meanwhile; false as soon as one does. */
+/* Calls act for each piece, as a block of its own, until it returns false; then returns false. */
 static bool
 each_piece(Interchange *x, CiStmts *body, bool (*act)(Interchange *x, CiStmts *piece, void *arg),
            void *arg)
@@ -144,9 +146,9 @@ static bool
 is_independent(Interchange *x, CiStmts *piece, void *arg)
 {
     (void)x;
-    if (uses_before(piece, arg))
+    if (uses_values_of(piece, arg))
         return false;
-    ci_stmts_visit(piece, note_made, arg);
+    ci_stmts_visit(piece, note_defined, arg);
     return true;
 }
 
@@ -159,10 +161,10 @@ may_interchange(Interchange *x)
         return false;
     x->nregisters = 0;
     for (CiStmt *stmt = loop->body.first; stmt; stmt = stmt->next) {
-        has_loop |= is_down(x, stmt);
+        has_loop |= is_row_loop(x, stmt);
         if (is_register(stmt) && x->nregisters < MAX_REGISTERS)
             x->registers[x->nregisters++] = (Register){.memory = stmt->memory};
-        else if (!is_down(x, stmt) && (!is_plain(stmt) || stmt->op == CI_OP_bind || stmt->cell))
+        else if (!is_row_loop(x, stmt) && (!is_value_or_store(stmt) || stmt->op == CI_OP_bind || stmt->cell))
             return false;
     }
     CiStmts body = loop->body;
@@ -213,7 +215,7 @@ add_lanes(Interchange *x, const CiStmts *piece, const CiExpr *var, const CiExpr 
 }
 
 static void
-add_rows(Interchange *x, const CiStmt *down)
+add_row_loop(Interchange *x, const CiStmt *down)
 {
     CiBuild *b = &x->b;
     int count = (int)CI_CHOOSE(b, turned_jam);
@@ -234,8 +236,8 @@ add_piece(Interchange *x, CiStmts *piece, void *arg)
     (void)arg;
     const CiStmt *first = piece->first;
     CiStmts plain = {0};
-    if (is_down(x, first)) {
-        add_rows(x, first);
+    if (is_row_loop(x, first)) {
+        add_row_loop(x, first);
     } else {
         CiStmts *outside = ci_build_enter(&x->b, &plain);
         for (CiStmt *stmt = piece->first; stmt; stmt = stmt->next) {
@@ -254,13 +256,13 @@ add_piece(Interchange *x, CiStmts *piece, void *arg)
 }
 
 static void
-turn(void *arg, CiStmt *stmt)
+interchange_stmt(void *arg, CiStmt *stmt)
 {
     Interchange *x = arg;
     x->lanes = stmt;
     if (stmt->kind != CI_STMT_for || stmt->run != CI_RUN_vector || !may_interchange(x)) {
-        ci_build_rewrite(&x->b, &stmt->body, turn, x);
-        ci_build_rewrite(&x->b, &stmt->other, turn, x);
+        ci_build_rewrite(&x->b, &stmt->body, interchange_stmt, x);
+        ci_build_rewrite(&x->b, &stmt->other, interchange_stmt, x);
         ci_build_move(&x->b, stmt);
         return;
     }
@@ -275,5 +277,5 @@ void
 ci_interchange_columns(CiBuild *b)
 {
     Interchange x = {.b = *b};
-    ci_build_rewrite(&x.b, &b->proc->body, turn, &x);
+    ci_build_rewrite(&x.b, &b->proc->body, interchange_stmt, &x);
 }

@@ -10,7 +10,7 @@
 #include "codegen/varying.h"
 
 static bool
-is_other(const CiStmt *stmt)
+prevents_jam(const CiStmt *stmt)
 {
     bool is_loop = stmt->kind == CI_STMT_for && stmt->run != CI_RUN_parallel,
          is_fold = stmt->kind == CI_STMT_fold && !stmt->count && !stmt->blocks &&
@@ -24,16 +24,17 @@ is_other(const CiStmt *stmt)
 
 typedef struct Jam {
     const CiBuild *b;
-    const CiStmts *block; /* where both loads stand */
-    const CiExpr *row;
-    const CiStmt *load;
-    int values, rows; /* of the longest loop; that touch what others do */
-    bool has_other;
+    const CiStmts *block; /* the body of the loop over rows */
+    const CiExpr *row;    /* its variable */
+    const CiStmt *load;   /* the load that others are compared with */
+    int values;           /* statements of the longest inner loop */
+    int rows;             /* loads of elements that another row loads too */
+    bool is_prevented;    /* by a statement that cannot be repeated for several rows */
 } Jam;
 
-/* Another load of that memory some whole rows away, or nearly. */
+/* Counts another load of the memory that is nearly a whole number of rows away. */
 static void
-look_for_shared(void *arg, const CiStmt *stmt)
+look_for_near_load(void *arg, const CiStmt *stmt)
 {
     Jam *n = arg;
     const CiExpr *coef, *rest;
@@ -50,28 +51,28 @@ look_for_shared(void *arg, const CiStmt *stmt)
 }
 
 static bool
-is_walk(const CiStmt *stmt)
+is_inner_loop(const CiStmt *stmt)
 {
     return stmt->kind == CI_STMT_fold || (stmt->kind == CI_STMT_for && stmt->run != CI_RUN_parallel);
 }
 
 static void
-look_at_value(void *arg, const CiStmt *stmt)
+look_at_stmt(void *arg, const CiStmt *stmt)
 {
     Jam *n = arg;
     int count = 0;
-    for (const CiStmt *inside = stmt->body.first; is_walk(stmt) && inside; inside = inside->next)
+    for (const CiStmt *inside = stmt->body.first; is_inner_loop(stmt) && inside; inside = inside->next)
         count++;
     n->values = count > n->values ? count : n->values;
-    n->has_other |= is_other(stmt);
+    n->is_prevented |= prevents_jam(stmt);
     if (stmt->kind != CI_STMT_let || stmt->op != CI_OP_load || !stmt->at.memory->is_const)
         return;
     n->load = stmt;
-    ci_stmts_visit(n->block, look_for_shared, n);
+    ci_stmts_visit(n->block, look_for_near_load, n);
 }
 
-/* Loads of a fold inside a loop that are the same for every row: each row reads a table of as many
- * elements as both have points, whose own are far fewer. */
+/* Counts loads of a reduction inside a loop that depend on both variables but not on the row: every row reads the same
+ * table, which has more elements than the row. */
 static void
 look_for_tables(Jam *n, const CiStmts *block, const CiStmt *loop)
 {
@@ -87,18 +88,18 @@ look_for_tables(Jam *n, const CiStmts *block, const CiStmt *loop)
     }
 }
 
-/* How many rows of a block share what they read; 1: none. */
+/* The number of rows that a thread block takes; 1 if rows share too little. */
 static int
 count_jammed_rows(CiBuild *b, const CiStmt *rows)
 {
     Jam n = {.b = b, .block = &rows->body, .row = rows->vars[0]};
-    ci_stmts_visit(&rows->body, look_at_value, &n);
+    ci_stmts_visit(&rows->body, look_at_stmt, &n);
     look_for_tables(&n, &rows->body, NULL);
     int64_t most = CI_CHOOSE(b, jammed_values), rows_of_block = CI_CHOOSE(b, jammed_rows);
     int count = (int)(n.values * rows_of_block <= most ? rows_of_block : (rows_of_block + 1) / 2);
     bool is_whole =
         ci_sym_known_multiple_of(b->sym, rows->extents[0], ci_expr_const(b->sym, count));
-    bool is_worth = n.rows && !n.has_other && n.values * count <= most &&
+    bool is_worth = n.rows && !n.is_prevented && n.values * count <= most &&
                     rows->extents[0]->low >= CI_CHOOSE(b, jammed_blocks) * count &&
                     !ci_why_not_lanes(b->ctx, b->proc, &rows->body, rows->vars[0]);
     return is_worth && is_whole ? count : 1;

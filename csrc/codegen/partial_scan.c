@@ -84,14 +84,12 @@ ci_running_find(const CiBuild *b)
 void
 ci_running_begin_chunk(CiRunner *r)
 {
-    CiSym *sym = r->b.sym;
     r->b.to = &r->b.proc->body;
     CiStmt *units = ci_build_loop(&r->b, r->chunk, r->chunks, CI_RUN_parallel);
     ci_build_enter(&r->b, &units->body);
     const CiExpr *size = r->b.proc->head.chunk;
-    r->first = ci_expr_mul(sym, r->chunk, size);
-    r->count = ci_build_named(
-        &r->b, ci_expr_min(sym, size, ci_expr_sub(sym, r->loop->extents[0], r->first)));
+    r->first = ci_expr_mul(r->b.sym, r->chunk, size);
+    r->count = ci_build_piece_count(&r->b, r->loop->extents[0], r->first, size);
 }
 
 /* ---- what a part adds ---- */

@@ -181,22 +181,14 @@ void
 ci_reduce_in_pieces(CiReducer *r,
                     void (*add)(CiReducer *r, const CiExpr *first, const CiExpr *count))
 {
-    CiSym *sym = r->b.sym;
-    const CiExpr *piece = ci_expr_const(sym, WINDOW), *zero = ci_expr_const(sym, 0);
+    const CiExpr *zero = ci_reduce_number(r, 0), *var = r->var;
     const CiStmts body = r->body;
-    const CiExpr *var = r->var;
-    CiStmts *outside = r->b.to;
-    const CiExpr *first = zero, *count = r->extent;
-    if (!alloc_window(r)) {
-        CiStmt *loop =
-            ci_build_for(&r->b, "b", ci_expr_ceildiv(sym, r->extent, piece), CI_RUN_serial);
-        ci_build_enter(&r->b, &loop->body);
-        first = ci_expr_mul(sym, loop->vars[0], piece);
-        count = ci_build_named(&r->b, ci_expr_min(sym, piece, ci_expr_sub(sym, r->extent, first)));
-    }
-    ci_reduce_fill_strips(r, first, count);
-    add(r, zero, count);
+    CiPiece piece = {zero, r->extent, r->b.to};
+    if (!alloc_window(r))
+        piece = ci_build_pieces(&r->b, "b", r->extent, ci_reduce_number(r, WINDOW), CI_RUN_serial);
+    ci_reduce_fill_strips(r, piece.first, piece.count);
+    add(r, zero, piece.count);
     r->body = body;
     r->var = var;
-    ci_build_leave(&r->b, outside);
+    ci_build_leave(&r->b, piece.outside);
 }

@@ -19,13 +19,13 @@
 
 typedef struct Narrow {
     CiReducer *r;
-    const CiStmt *whole; /* the fold as it was */
-    CiStmt fold;         /* and over narrow accumulators */
-    CiStmts body;
-    int bytes;              /* of a lane */
-    int64_t steps;          /* of a part at most, by its sums */
-    const CiExpr *vector;   /* the number of a vector in its part, as the body names it */
-    const CiExpr **position_at; /* of a position: the expression in the fold's variable; else NULL */
+    const CiStmt *whole;        /* the reduction before the pass */
+    CiStmt fold;                /* the one over narrow accumulators */
+    CiStmts body;               /* of the narrow one */
+    int bytes;                  /* of a lane of an accumulator */
+    int64_t steps;              /* of a part at most, so that no sum overflows */
+    const CiExpr *vector;       /* symbol: the number of the vector in its part */
+    const CiExpr **position_at; /* by accumulator: the expression of a position; NULL for others */
 } Narrow;
 
 /* ---- dtypes ---- */
@@ -104,7 +104,7 @@ before_casts(const Narrow *n, int operand)
     return value;
 }
 
-/* Only those can be without users: lets of the block alone. */
+/* Removes lets of the block that nothing uses, until none is left. */
 void
 ci_build_drop_unused(CiBuild *b, CiStmts *block)
 {
@@ -162,7 +162,7 @@ narrow_sum(Narrow *n, int at, int operand)
     return cast_to(b, source, dtype);
 }
 
-/* And of a position, beside its value: the number of the vector. */
+/* Accumulator `at` of a position: the number of the vector in the part instead of the position. */
 static int
 narrow_position(Narrow *n, int at, int operand)
 {
@@ -413,19 +413,14 @@ static void
 add_parts(Narrow *n)
 {
     CiReducer *r = n->r;
-    CiSym *sym = r->b.sym;
     const CiExpr *length = ci_reduce_number(r, part_length(n));
-    CiStmts *outside = r->b.to;
     if (r->extent->high <= length->low) {
         add_part(n, ci_reduce_number(r, 0), r->extent);
         return;
     }
-    CiStmt *chunks = ci_build_for(&r->b, "p", ci_expr_ceildiv(sym, r->extent, length), CI_RUN_serial);
-    ci_build_enter(&r->b, &chunks->body);
-    const CiExpr *first = ci_expr_mul(sym, chunks->vars[0], length),
-                 *left = ci_expr_sub(sym, r->extent, first);
-    add_part(n, first, ci_build_named(&r->b, ci_expr_min(sym, length, left)));
-    ci_build_leave(&r->b, outside);
+    CiPiece piece = ci_build_pieces(&r->b, "p", r->extent, length, CI_RUN_serial);
+    add_part(n, piece.first, piece.count);
+    ci_build_leave(&r->b, piece.outside);
 }
 
 bool

@@ -267,19 +267,14 @@ add_chunk(CiReducer *r, const CiExpr *first, const CiExpr *count)
 static void
 add_chunks(CiReducer *r)
 {
-    CiSym *sym = r->b.sym;
     const CiExpr *chunk = r->fold->order.chunk;
-    if (!chunk || ci_sym_known_le(sym, r->extent, chunk)) {
+    if (!chunk || ci_sym_known_le(r->b.sym, r->extent, chunk)) {
         add_chunk(r, ci_reduce_number(r, 0), r->extent);
         return;
     }
-    CiStmt *loop = ci_build_for(&r->b, "b", ci_expr_ceildiv(sym, r->extent, chunk), CI_RUN_serial);
-    CiStmts *outside = ci_build_enter(&r->b, &loop->body);
-    const CiExpr *first = ci_expr_mul(sym, loop->vars[0], chunk),
-                 *count = ci_build_named(
-                     &r->b, ci_expr_min(sym, chunk, ci_expr_sub(sym, r->extent, first)));
-    add_chunk(r, first, count);
-    ci_build_leave(&r->b, outside);
+    CiPiece piece = ci_build_pieces(&r->b, "b", r->extent, chunk, CI_RUN_serial);
+    add_chunk(r, piece.first, piece.count);
+    ci_build_leave(&r->b, piece.outside);
 }
 
 /* The loops around blocks. */

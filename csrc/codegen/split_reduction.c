@@ -127,7 +127,7 @@ ci_split_chunk_of(CiSplitter *s, const CiStmt *fold, const CiExpr **first)
         return ci_expr_min(sym, s->size, left);
     if (s->has_own_order) /* there may be no part so late */
         return ci_expr_min(sym, s->size, ci_expr_max(sym, ci_expr_const(sym, 0), left));
-    return ci_build_named(&s->b, ci_expr_min(sym, s->size, left));
+    return ci_build_piece_count(&s->b, length, *first, s->size);
 }
 
 static bool

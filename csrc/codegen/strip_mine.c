@@ -351,29 +351,21 @@ choose_length(const CiStripper *s, const CiStmt *loop)
 static void
 cut_loop(CiStripper *s, CiStmt *loop)
 {
-    CiSym *sym = s->b.sym;
     const CiExpr *extent = loop->extents[0];
-    CiStmts *outside = s->b.to;
     int nvalues = s->b.proc->nvalues;
     s->length = choose_length(s, loop);
     for (int k = 0; k < nvalues; k++)
         if (s->crosses[k])
             s->memory_of[k] = new_memory(s, "strip", s->b.proc->types[k].dtype, s->length);
-    s->first = number(s, 0);
-    s->count = extent;
-    if (extent->high > s->length) {
-        const CiExpr *length = number(s, s->length);
-        CiStmt *strips =
-            ci_build_for(&s->b, "s", ci_expr_ceildiv(sym, extent, length), CI_RUN_serial);
-        ci_build_enter(&s->b, &strips->body);
-        s->first = ci_expr_mul(sym, strips->vars[0], length);
-        s->count =
-            ci_build_named(&s->b, ci_expr_min(sym, length, ci_expr_sub(sym, extent, s->first)));
-    }
+    CiPiece strip = {number(s, 0), extent, s->b.to};
+    if (extent->high > s->length)
+        strip = ci_build_pieces(&s->b, "s", extent, number(s, s->length), CI_RUN_serial);
+    s->first = strip.first;
+    s->count = strip.count;
     CiStmts body = loop->body;
     cut_block(s, &body);
     ci_build_move_all(&s->b, &body);
-    ci_build_leave(&s->b, outside);
+    ci_build_leave(&s->b, strip.outside);
 }
 
 /* The last of loops of units one in the other, if it is one of points. */

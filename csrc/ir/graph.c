@@ -53,9 +53,8 @@ ci_node_set_kind(CiNode *node, CiKind kind)
 
 /* ---- walks ---- */
 
-/* Every node of the block and of the blocks inside, params first, in order. */
-static void
-visit_block(CiBlock *block, void (*visit)(void *arg, CiNode *node), void *arg)
+void
+ci_block_visit(CiBlock *block, void (*visit)(void *arg, CiNode *node), void *arg)
 {
     for (int k = 0; k < block->nparams; k++)
         visit(arg, block->params[k]);
@@ -63,7 +62,7 @@ visit_block(CiBlock *block, void (*visit)(void *arg, CiNode *node), void *arg)
         CiNode *node = block->nodes[k];
         visit(arg, node);
         for (int b = 0; b < node->nblocks; b++)
-            visit_block(node->blocks[b], visit, arg);
+            ci_block_visit(node->blocks[b], visit, arg);
     }
 }
 
@@ -86,8 +85,8 @@ void
 ci_graph_number(CiGraph *g)
 {
     g->next_id = 0;
-    visit_block(g->body, number_value, &g->next_id);
-    visit_block(g->body, number_valueless, &g->next_id);
+    ci_block_visit(g->body, number_value, &g->next_id);
+    ci_block_visit(g->body, number_valueless, &g->next_id);
 }
 
 static void
@@ -101,7 +100,7 @@ int
 ci_graph_node_count(const CiGraph *g)
 {
     int count = 0;
-    visit_block(g->body, count_node, &count);
+    ci_block_visit(g->body, count_node, &count);
     return count;
 }
 

@@ -289,6 +289,8 @@ CiNode *ci_node_base(CiNode *node);
 bool ci_node_is_view(const CiNode *node);
 int ci_node_nstarts(const CiNode *node);   /* entries of starts */
 void ci_graph_number(CiGraph *g);          /* ids 0.. in order, for printing */
+/* Calls visit for each node of the block and of the blocks inside, params first, in order; those of a region after it. */
+void ci_block_visit(CiBlock *block, void (*visit)(void *arg, CiNode *node), void *arg);
 int ci_graph_node_count(const CiGraph *g); /* blocks inside included */
 /* A copy of g in another context, symbols re-interned. */
 CiGraph *ci_graph_copy_to(CiContext *ctx, const CiGraph *g);

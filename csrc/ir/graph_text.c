@@ -28,15 +28,10 @@ collect_block(CiMap *symbols, const CiBlock *block)
 
 /* Symbols that are declared where they are defined. */
 static void
-find_defined(CiMap *defined, const CiBlock *block)
+find_defined(void *defined, CiNode *node)
 {
-    for (int k = 0; k < block->nnodes; k++) {
-        const CiNode *node = block->nodes[k];
-        if (node->op == CI_OP_define)
-            ci_map_put(defined, CI_KEY(node->starts[0]), (void *)node->starts[0]);
-        for (int b = 0; b < node->nblocks; b++)
-            find_defined(defined, node->blocks[b]);
-    }
+    if (node->op == CI_OP_define)
+        ci_map_put(defined, CI_KEY(node->starts[0]), (void *)node->starts[0]);
 }
 
 CiMap *
@@ -100,7 +95,7 @@ io_symbols(CiGraphIo *p)
     CiGraph *g = p->g;
     CiMap *symbols = ci_graph_symbols(g), *defined = ci_map_new(g->ctx);
     const char *before = "symbols {";
-    find_defined(defined, g->body);
+    ci_block_visit(g->body, find_defined, defined);
     for (int k = 0; f->out ? k < ci_map_count(symbols) : true; k++) {
         const CiExpr *symbol = f->out ? ci_map_value_at(symbols, k) : NULL;
         if (f->out && ci_map_find(defined, CI_KEY(symbol)))

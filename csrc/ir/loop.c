@@ -260,6 +260,14 @@ ci_body_substitute(CiContext *ctx, CiSym *sym, const CiBody *body, int count,
 }
 
 void
+ci_nest_substitute(CiContext *ctx, CiSym *sym, CiNest *nest, int count, const CiExpr *const *from,
+                   const CiExpr *const *to)
+{
+    nest->body = ci_body_substitute(ctx, sym, &nest->body, count, from, to);
+    nest->store = ci_expr_substitute(sym, nest->store, count, from, to);
+}
+
+void
 ci_items_visit(const CiItems *items, void (*visit)(void *arg, CiItem *item), void *arg)
 {
     for (int k = 0; k < items->count; k++) {

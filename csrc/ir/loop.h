@@ -315,6 +315,9 @@ bool ci_nest_is_indirect(const CiNest *nest);
 /* A body with index symbols replaced. */
 CiBody ci_body_substitute(CiContext *ctx, CiSym *sym, const CiBody *body, int count,
                           const CiExpr *const *from, const CiExpr *const *to);
+/* Replaces index symbols of a nest, in a body of its own. */
+void ci_nest_substitute(CiContext *ctx, CiSym *sym, CiNest *nest, int count, const CiExpr *const *from,
+                        const CiExpr *const *to);
 void ci_loops_print(CiText *out, const CiLoops *loops);
 CiLoops *ci_loops_parse(CiContext *ctx, const char *text);
 void ci_loops_verify(const CiLoops *loops); /* bounds by ranges, dtypes, order of definition */

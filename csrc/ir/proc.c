@@ -13,11 +13,6 @@ const char *const ci_run_mode_names[] = {
 #include "ir/proc.def"
 };
 
-const char *const ci_space_names[] = {
-#define SPACE(name) #name,
-#include "ir/proc.def"
-};
-
 const char *const ci_intrinsic_names[] = {
 #define INTRINSIC(name, operands, has_result, has_cell, effect) #name,
 #include "ir/proc.def"

@@ -261,8 +261,7 @@ typedef struct CiProcs {
     int nprocs, capprocs;
 } CiProcs;
 
-extern const char *const ci_run_mode_names[CI_RUN_COUNT], *const ci_space_names[CI_SPACE_COUNT],
-    *const ci_intrinsic_names[CI_INTRINSIC_COUNT], *const ci_stmt_names[CI_STMT_COUNT];
+extern const char *const ci_run_mode_names[CI_RUN_COUNT], *const ci_intrinsic_names[CI_INTRINSIC_COUNT], *const ci_stmt_names[CI_STMT_COUNT];
 static inline CiType
 ci_type_of(CiDtype dtype, int lanes)
 {

@@ -30,7 +30,6 @@ typedef struct Batch {
     Marks marks;
     int *nreaders, *nwriters; /* of the program, by buffer */
     CiItems before, body, after;
-    int ncalls;
     CiBuffer **parts; /* by buffer of before: its part, where only the loop uses it */
 } Batch;
 
@@ -213,7 +212,6 @@ join(Batch *b, const CiItem *item)
     visit_reads(item, mark_read, &b->marks);
     b->marks.made[target_of(item)->id] = true;
     b->marks.nwriters[target_of(item)->id]++;
-    b->ncalls += item->ext != NULL;
     push(b, &b->body, item);
 }
 

@@ -8,6 +8,26 @@ ci_add_items(CiContext *ctx, CiItems *to, const CiItems *more)
         CI_PUSH(ctx, to->items, to->count, to->capacity, more->items[k]);
 }
 
+CiItems
+ci_put_in_loop(CiContext *ctx, CiItems items, const CiExpr *var, const CiExpr *extent)
+{
+    CiItem loop = {.kind = CI_ITEM_for, .region = CI_NEW(ctx, CiRegion)};
+    *loop.region = (CiRegion){.kind = CI_ITEM_for, .var = var, .extent = extent, .body = items};
+    items = (CiItems){0};
+    CI_PUSH(ctx, items.items, items.count, items.capacity, loop);
+    return items;
+}
+
+void
+ci_nest_set_row(const CiLoopRewriter *r, CiNest *nest, int count, const CiExpr *const *from,
+                const CiExpr *const *to, CiAxis row)
+{
+    ci_nest_substitute(r->ctx, r->sym, nest, count, from, to);
+    nest->axes = CI_NEW(r->ctx, CiAxis);
+    nest->axes[0] = row;
+    nest->naxes = nest->npoint = 1;
+}
+
 CiNest *
 ci_add_copy(const CiLoopRewriter *r, CiItems *items, const CiNest *like, CiBuffer *to,
             const CiExpr *store, CiBuffer *from, const CiExpr *index)
@@ -83,8 +103,7 @@ ci_nest_change(const CiLoopRewriter *r, CiNest *nest, const CiExpr *symbol, cons
     from[count] = symbol;
     to[count++] = value;
     nest->axes = axes;
-    nest->body = ci_body_substitute(r->ctx, r->sym, &nest->body, count, from, to);
-    nest->store = ci_expr_substitute(r->sym, nest->store, count, from, to);
+    ci_nest_substitute(r->ctx, r->sym, nest, count, from, to);
     nest->order.chunk = changed(r, nest->order.chunk, symbol, value);
     nest->order.alone = changed(r, nest->order.alone, symbol, value);
 }

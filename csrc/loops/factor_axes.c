@@ -72,8 +72,7 @@ ci_split_axis(CiLoops *loops, CiNest *nest, int k, const CiExpr *rows, const CiE
     const CiExpr *from[3] = {ci_expr_floordiv(sym, var, length), ci_expr_mod(sym, var, length),
                              var};
     const CiExpr *to[3] = {row, at, ci_expr_add(sym, ci_expr_mul(sym, length, row), at)};
-    nest->body = ci_body_substitute(loops->ctx, sym, &nest->body, 3, from, to);
-    nest->store = ci_expr_substitute(sym, nest->store, 3, from, to);
+    ci_nest_substitute(loops->ctx, sym, nest, 3, from, to);
     CiAxis *axes = CI_NEW_ARRAY(loops->ctx, CiAxis, nest->naxes + 1);
     for (int a = 0; a < nest->naxes; a++)
         axes[a > k ? a + 1 : a] = nest->axes[a];

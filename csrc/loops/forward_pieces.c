@@ -402,7 +402,7 @@ reads_often(const Forward *f, const CiNest *reader)
     int64_t elements = 1;
     for (int d = 0; d < f->c.rank; d++)
         elements *= f->c.sizes[d];
-    return ci_amount_likely(ci_cost_of_nest(reader).iterations) >
+    return ci_amount_likely(ci_iterations_of_nest(reader)) >
            CI_CHOOSE(f->c.r, forwarded_reads) * elements;
 }
 

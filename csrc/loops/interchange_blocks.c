@@ -48,17 +48,6 @@ count_far(const CiLoopRewriter *r, const CiNest *nest, const CiExpr *var)
     return count;
 }
 
-/* True unless an element at another position of the row, in any iteration, may be the same one. */
-static bool
-have_no_overlap(const CiPoints *positions, const CiItems *items, const CiNest *writer)
-{
-    for (int k = 0; k < items->count; k++)
-        for (CiNestAccess at = {0}; ci_nest_next_access(items->items[k].nest, &at);)
-            if (at.buffer == writer->target && ci_why_points_overlap(positions, writer->store, at.index))
-                return false;
-    return true;
-}
-
 /* True if every nest of the loop is a row over the same axes, which do not depend on the
  * iteration. */
 static bool
@@ -128,35 +117,7 @@ find_rows(const CiLoopRewriter *r, const CiItem *loop, Rows *rows)
     CiPoints positions = {.sym = r->sym, .scope = r->scope};
     for (int k = 0; k < rows->count; k++)
         ci_add_points(&positions, rows->axes[k].var, rows->axes[k].extent);
-    for (int k = 0; k < region->body.count; k++) {
-        if (!have_no_overlap(&positions, &region->body, region->body.items[k].nest))
-            return false;
-    }
-    return true;
-}
-
-/* The nest keeps one axis, of a block; from and to are what its axes were and have become. */
-static void
-narrow_nest(const CiLoopRewriter *r, CiNest *nest, int naxes, const CiExpr *const *from,
-            const CiExpr *const *to, const CiAxis *left)
-{
-    nest->body = ci_body_substitute(r->ctx, r->sym, &nest->body, naxes, from, to);
-    nest->store = ci_expr_substitute(r->sym, nest->store, naxes, from, to);
-    nest->axes = CI_NEW(r->ctx, CiAxis);
-    nest->axes[0] = *left;
-    nest->naxes = nest->npoint = 1;
-}
-
-/* A loop around one item, which it becomes. */
-static void
-put_around(const CiLoopRewriter *r, CiItem *item, const CiExpr *var, const CiExpr *extent)
-{
-    CiRegion *around = CI_NEW(r->ctx, CiRegion);
-    around->kind = CI_ITEM_for;
-    around->var = var;
-    around->extent = extent;
-    CI_PUSH(r->ctx, around->body.items, around->body.count, around->body.capacity, *item);
-    *item = (CiItem){.kind = CI_ITEM_for, .region = around};
+    return ci_stores_are_of_points(r->ctx, &positions, region);
 }
 
 /* Outer loops first: a loop inside may become one around rows, too. */
@@ -185,10 +146,12 @@ ci_loops_interchange_blocks(const CiLoopRewriter *r, CiItem *loop)
     to[rows.cut] = ci_expr_add(sym, first, axis.var);
     CiRegion *inner = loop->region;
     for (int k = 0; k < inner->body.count; k++)
-        narrow_nest(r, inner->body.items[k].nest, rows.count, from, to, &axis);
-    put_around(r, loop, vars[rows.cut], nblocks);
-    for (int k = rows.count - 1; k >= 0; k--) {
+        ci_nest_set_row(r, inner->body.items[k].nest, rows.count, from, to, axis);
+    CiItems items = {0};
+    CI_PUSH(r->ctx, items.items, items.count, items.capacity, *loop);
+    items = ci_put_in_loop(r->ctx, items, vars[rows.cut], nblocks);
+    for (int k = rows.count - 1; k >= 0; k--)
         if (k != rows.cut)
-            put_around(r, loop, vars[k], extents[k]);
-    }
+            items = ci_put_in_loop(r->ctx, items, vars[k], extents[k]);
+    *loop = items.items[0];
 }

@@ -275,16 +275,10 @@ static CiItem
 loops_over_points(Points *p, CiItems items)
 {
     int order[CI_MAX_RANK];
-    CiItem item = {.kind = CI_ITEM_for};
     order_axes(p, order);
-    for (int k = p->like->naxes - 1; k >= 0; k--) {
-        item.region = CI_NEW(p->r->ctx, CiRegion);
-        *item.region = (CiRegion){.kind = CI_ITEM_for, .var = p->vars[order[k]],
-                                  .extent = p->like->axes[order[k]].extent, .body = items};
-        items = (CiItems){0};
-        CI_PUSH(p->r->ctx, items.items, items.count, items.capacity, item);
-    }
-    return item;
+    for (int k = p->like->naxes - 1; k >= 0; k--)
+        items = ci_put_in_loop(p->r->ctx, items, p->vars[order[k]], p->like->axes[order[k]].extent);
+    return items.items[0];
 }
 
 /* How often the items, and the whole program, access an array. */

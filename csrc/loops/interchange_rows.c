@@ -50,26 +50,12 @@ is_better(const CiLoopRewriter *r, const Pair *pair)
     return gains && ci_expr_depends_on(store, row);
 }
 
-/* True if no two iterations of the outer loop access the same element, for any iteration of the
- * inner loop. */
-static bool
-have_no_overlap(const CiLoopRewriter *r, const Pair *pair, const CiExpr *index)
-{
-    const CiExpr *vars[] = {pair->outer->var, pair->inner->var};
-    CiPoints iterations = {.sym = r->sym, .scope = r->scope};
-    ci_add_points(&iterations, pair->outer->var, pair->outer->extent);
-    return !ci_why_points_overlap(&iterations, pair->nest->store, index) ||
-           ci_elements_are_disjoint(r->sym, pair->nest->target, pair->nest->store,
-                                    ci_at_other_point(r->ctx, r->sym, index, 2, vars), NULL);
-}
-
 static bool
 is_legal(const CiLoopRewriter *r, const Pair *pair)
 {
-    for (CiNestAccess at = {0}; ci_nest_next_access(pair->nest, &at);)
-        if (at.buffer == pair->nest->target && !have_no_overlap(r, pair, at.index))
-            return false;
-    return true;
+    CiPoints iterations = {.sym = r->sym, .scope = r->scope};
+    ci_add_points(&iterations, pair->outer->var, pair->outer->extent);
+    return ci_stores_are_of_points(r->ctx, &iterations, pair->inner);
 }
 
 void
@@ -80,12 +66,7 @@ ci_loops_interchange_rows(const CiLoopRewriter *r, CiItem *item)
         return;
     if (!r->scope && ci_is_worth_threads(r->machine, item))
         return; /* iterations of the outermost loop are for threads */
-    CiNest *nest = pair.nest;
     const CiExpr *from = pair.outer->var, *to = ci_expr_index(r->sym, "i0", pair.outer->extent);
-    nest->body = ci_body_substitute(r->ctx, r->sym, &nest->body, 1, &from, &to);
-    nest->store = ci_expr_substitute(r->sym, nest->store, 1, &from, &to);
-    nest->axes = CI_NEW(r->ctx, CiAxis);
-    nest->axes[0] = (CiAxis){CI_AXIS_point, to, pair.outer->extent};
-    nest->naxes = nest->npoint = 1;
+    ci_nest_set_row(r, pair.nest, 1, &from, &to, (CiAxis){CI_AXIS_point, to, pair.outer->extent});
     *item = pair.outer->body.items[0];
 }

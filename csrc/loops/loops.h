@@ -59,6 +59,11 @@ void ci_loop_passes_run(CiLoops *loops, const CiMachine *machine, const CiOption
 void ci_add_items(CiContext *ctx, CiItems *to, const CiItems *more);
 /* Removes the item at a position. */
 void ci_remove_item(CiItems *items, int at);
+/* The items inside a loop, which is the only item then. */
+CiItems ci_put_in_loop(CiContext *ctx, CiItems items, const CiExpr *var, const CiExpr *extent);
+/* Replaces symbols of a nest, whose only axis is the row from then on. */
+void ci_nest_set_row(const CiLoopRewriter *r, CiNest *nest, int count, const CiExpr *const *from,
+                     const CiExpr *const *to, CiAxis row);
 /* Appends a nest of one point, `to[store] = load from[index]`, with the locations of `like`. The caller may
  * give it axes. */
 CiNest *ci_add_copy(const CiLoopRewriter *r, CiItems *items, const CiNest *like, CiBuffer *to,

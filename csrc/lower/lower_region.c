@@ -102,22 +102,23 @@ realize_read(CiLowering *low, const CiNode *region, const CiBlock *block)
     }
 }
 
+typedef struct Reading {
+    CiLowering *low;
+    const CiNode *region;
+} Reading;
+
 /* Before an `if`: readers of what a branch may write in place. */
 static void
-realize_readers_of_written(CiLowering *low, const CiNode *region, const CiBlock *block)
+realize_readers_of_written(void *arg, CiNode *node)
 {
-    for (int k = 0; k < block->nnodes; k++) {
-        const CiNode *node = block->nodes[k];
-        int nwritten = node->op == CI_OP_assign || node->op == CI_OP_scatter ? 1
-                       : node->op == CI_OP_for || node->op == CI_OP_while    ? node->nargs
-                                                                             : 0;
-        for (int a = 0; a < nwritten; a++) {
-            low->visit++;
-            if (node->args[a]->id < region->id)
-                (void)ci_lowering_realize_readers(low, node->args[a]);
-        }
-        for (int b = 0; b < node->nblocks; b++)
-            realize_readers_of_written(low, region, node->blocks[b]);
+    const Reading *reading = arg;
+    int nwritten = node->op == CI_OP_assign || node->op == CI_OP_scatter ? 1
+                   : node->op == CI_OP_for || node->op == CI_OP_while    ? node->nargs
+                                                                         : 0;
+    for (int a = 0; a < nwritten; a++) {
+        reading->low->visit++;
+        if (node->args[a]->id < reading->region->id)
+            (void)ci_lowering_realize_readers(reading->low, node->args[a]);
     }
 }
 
@@ -406,7 +407,7 @@ lower_if(CiLowering *low, CiNode *node)
     for (int b = 0; b < 2; b++)
         realize_read(low, node, node->blocks[b]);
     for (int b = 0; b < 2; b++)
-        realize_readers_of_written(low, node, node->blocks[b]);
+        ci_block_visit(node->blocks[b], realize_readers_of_written, &(Reading){low, node});
     CiScope scopes[2] = {
         {.region = node->id, .skip_first = state->end[0] + 1, .skip_last = state->end[1]},
         {.region = node->id, .skip_first = -1, .skip_last = -1}};

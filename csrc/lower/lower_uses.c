@@ -16,53 +16,44 @@ new_induction(CiLowering *low, const CiExpr *trip_count, int *number)
     }
 }
 
+typedef struct Renaming {
+    CiLowering *low;
+    const CiExpr *from, *to;
+    int ninductions;
+} Renaming;
+
 static const CiExpr *const *
-rename_in(CiLowering *low, int count, const CiExpr *const *exprs, const CiExpr *from,
-          const CiExpr *to)
+rename_in(const Renaming *r, int count, const CiExpr *const *exprs)
 {
-    const CiExpr **copy = CI_NEW_ARRAY(low->ctx, const CiExpr *, count + 1);
+    const CiExpr **copy = CI_NEW_ARRAY(r->low->ctx, const CiExpr *, count + 1);
     for (int k = 0; exprs && k < count; k++)
-        copy[k] = ci_expr_substitute(low->sym, exprs[k], 1, &from, &to);
+        copy[k] = ci_expr_substitute(r->low->sym, exprs[k], 1, &r->from, &r->to);
     return exprs ? copy : NULL;
 }
 
 static void
-rename_node(CiLowering *low, CiNode *node, const CiExpr *from, const CiExpr *to)
+rename_node(void *arg, CiNode *node)
 {
-    node->sizes = rename_in(low, node->rank, node->sizes, from, to);
-    node->strides = rename_in(low, node->rank, node->strides, from, to);
-    node->starts = rename_in(low, ci_node_nstarts(node), node->starts, from, to);
-    node->steps = rename_in(low, node->rank, node->steps, from, to);
+    const Renaming *r = arg;
+    node->sizes = rename_in(r, node->rank, node->sizes);
+    node->strides = rename_in(r, node->rank, node->strides);
+    node->starts = rename_in(r, ci_node_nstarts(node), node->starts);
+    node->steps = rename_in(r, node->rank, node->steps);
 }
 
 static void
-rename_block(CiLowering *low, CiBlock *block, const CiExpr *from, const CiExpr *to)
+rename_induction(void *arg, CiNode *node)
 {
-    for (int k = 0; k < block->nparams; k++)
-        rename_node(low, block->params[k], from, to);
-    for (int k = 0; k < block->nnodes; k++) {
-        rename_node(low, block->nodes[k], from, to);
-        for (int b = 0; b < block->nodes[k]->nblocks; b++)
-            rename_block(low, block->nodes[k]->blocks[b], from, to);
-    }
-}
-
-static void
-rename_inductions(CiLowering *low, CiBlock *block, int *number)
-{
-    for (int k = 0; k < block->nnodes; k++) {
-        CiNode *node = block->nodes[k];
-        if (node->op == CI_OP_for) {
-            const CiExpr **starts = CI_NEW_ARRAY(low->ctx, const CiExpr *, 2);
-            starts[0] = node->starts[0];
-            starts[1] = new_induction(low, starts[0], number);
-            if (starts[1] != node->starts[1])
-                rename_block(low, node->blocks[0], node->starts[1], starts[1]);
-            node->starts = starts;
-        }
-        for (int b = 0; b < node->nblocks; b++)
-            rename_inductions(low, node->blocks[b], number);
-    }
+    Renaming *r = arg;
+    if (node->op != CI_OP_for)
+        return;
+    const CiExpr **starts = CI_NEW_ARRAY(r->low->ctx, const CiExpr *, 2);
+    starts[0] = node->starts[0];
+    starts[1] = r->to = new_induction(r->low, starts[0], &r->ninductions);
+    r->from = node->starts[1];
+    if (r->from != r->to)
+        ci_block_visit(node->blocks[0], rename_node, r);
+    node->starts = starts;
 }
 
 /* Ids at first; once there are states, what they say of positions. */
@@ -152,8 +143,8 @@ void
 ci_lowering_number(CiLowering *low)
 {
     CiGraph *graph = low->graph;
-    int ninductions = 0;
-    rename_inductions(low, graph->body, &ninductions);
+    Renaming renaming = {.low = low};
+    ci_block_visit(graph->body, rename_induction, &renaming);
     for (int k = 0; k < graph->ninputs; k++)
         graph->inputs[k]->id = k;
     low->end = low->nstates = number_block(low, graph->body, graph->ninputs);

@@ -41,15 +41,10 @@ info_of(CiGraph *g, CiNode *node)
 }
 
 static void
-forget(CiBlock *block)
+forget(void *arg, CiNode *node)
 {
-    for (int k = 0; k < block->nparams; k++)
-        block->params[k]->mark = NULL;
-    for (int k = 0; k < block->nnodes; k++) {
-        block->nodes[k]->mark = NULL;
-        for (int b = 0; b < block->nodes[k]->nblocks; b++)
-            forget(block->nodes[k]->blocks[b]);
-    }
+    (void)arg;
+    node->mark = NULL;
 }
 
 static void
@@ -397,9 +392,9 @@ ci_graph_attention(CiGraph *g, const CiMachine *machine, bool has_numpys_order)
     const Attention empty = {.g = g, .machine = machine, .is_wide = machine->packs_products};
     if (!machine->has_templates || (empty.is_wide ? has_numpys_order : !machine->tensor_dtypes))
         return;
-    forget(g->body);
+    ci_block_visit(g->body, forget, NULL);
     for (int k = 0; k < g->ninputs; k++)
-        g->inputs[k]->mark = NULL;
+        forget(NULL, g->inputs[k]);
     count_uses(g, g->body);
     for (int k = 0; k < g->nwrites; k++)
         info_of(g, g->writes[k].value)->uses++;

@@ -28,15 +28,10 @@ is_needed(const CiNode *node)
 }
 
 static void
-clear_block(CiBlock *block)
+clear(void *arg, CiNode *node)
 {
-    for (int k = 0; k < block->nparams; k++)
-        block->params[k]->is_live = false;
-    for (int k = 0; k < block->nnodes; k++) {
-        block->nodes[k]->is_live = false;
-        for (int b = 0; b < block->nodes[k]->nblocks; b++)
-            clear_block(block->nodes[k]->blocks[b]);
-    }
+    (void)arg;
+    node->is_live = false;
 }
 
 static void
@@ -67,7 +62,7 @@ sweep_block(CiBlock *block)
 void
 ci_pass_dce(CiGraph *g)
 {
-    clear_block(g->body);
+    ci_block_visit(g->body, clear, NULL);
     for (int k = 0; k < g->ninputs; k++)
         g->inputs[k]->is_live = false;
     for (int k = 0; k < g->nwrites; k++)

@@ -49,15 +49,9 @@ ci_node_is_fresh(const CiNode *node)
 /* ---- marking ---- */
 
 static void
-clear_block(CiGraph *g, CiBlock *block)
+clear(void *g, CiNode *node)
 {
-    for (int k = 0; k < block->nparams; k++)
-        block->params[k]->mark = CI_NEW(g->ctx, CiNodeInfo);
-    for (int k = 0; k < block->nnodes; k++) {
-        block->nodes[k]->mark = CI_NEW(g->ctx, CiNodeInfo);
-        for (int b = 0; b < block->nodes[k]->nblocks; b++)
-            clear_block(g, block->nodes[k]->blocks[b]);
-    }
+    node->mark = CI_NEW(((CiGraph *)g)->ctx, CiNodeInfo);
 }
 
 static void
@@ -101,8 +95,8 @@ void
 ci_identity_mark(CiGraph *g)
 {
     for (int k = 0; k < g->ninputs; k++)
-        g->inputs[k]->mark = CI_NEW(g->ctx, CiNodeInfo);
-    clear_block(g, g->body);
+        clear(g, g->inputs[k]);
+    ci_block_visit(g->body, clear, g);
     for (int k = 0; k < g->nwrites; k++) {
         use_as_object(g->writes[k].input);
         use_as_object(g->writes[k].value);

@@ -44,23 +44,11 @@ set_range(const CiNode *node, CiInterval range)
 }
 
 static void
-clear_node(CiGraph *g, CiNode *node)
+clear_node(void *g, CiNode *node)
 {
-    State *state = CI_NEW(g->ctx, State);
+    State *state = CI_NEW(((CiGraph *)g)->ctx, State);
     *state = (State){ci_interval_of_type(node->dtype), true};
     node->mark = state;
-}
-
-static void
-clear_block(CiGraph *g, CiBlock *block)
-{
-    for (int k = 0; k < block->nparams; k++)
-        clear_node(g, block->params[k]);
-    for (int k = 0; k < block->nnodes; k++) {
-        clear_node(g, block->nodes[k]);
-        for (int b = 0; b < block->nodes[k]->nblocks; b++)
-            clear_block(g, block->nodes[k]->blocks[b]);
-    }
 }
 
 /* ---- straight-line code ---- */
@@ -578,7 +566,7 @@ ci_pass_decide(CiGraph *g)
     Decider d = {g, (int64_t)MAX_WALKS * ci_graph_node_count(g)};
     for (int k = 0; k < g->ninputs; k++)
         clear_node(g, g->inputs[k]);
-    clear_block(g, g->body);
+    ci_block_visit(g->body, clear_node, g);
     walk_block(&d, g->body);
     decide_block(g->body);
 }

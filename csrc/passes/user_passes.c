@@ -13,45 +13,30 @@ typedef struct Extra {
 
 /* ---- library calls ---- */
 
-static void
-collect_externs(CiContext *ctx, const CiBlock *block, const CiNode ***found, int *count,
-                int *capacity)
-{
-    for (int k = 0; k < block->nnodes; k++) {
-        if (block->nodes[k]->ext)
-            CI_PUSH(ctx, *found, *count, *capacity, block->nodes[k]);
-        for (int b = 0; b < block->nodes[k]->nblocks; b++)
-            collect_externs(ctx, block->nodes[k]->blocks[b], found, count, capacity);
-    }
-}
+typedef struct Wanted {
+    const CiExtern *like, *found;
+} Wanted;
 
-static const CiExtern *
-find_extern(const CiNode *const *known, int count, const CiExtern *wanted)
+static void
+find_extern(void *arg, CiNode *node)
 {
-    for (int k = 0; k < count; k++)
-        if (!strcmp(known[k]->ext->name, wanted->name) && !strcmp(known[k]->ext->key, wanted->key))
-            return known[k]->ext;
-    return NULL;
+    Wanted *wanted = arg;
+    if (!wanted->found && node->ext && !strcmp(node->ext->name, wanted->like->name) &&
+        !strcmp(node->ext->key, wanted->like->key))
+        wanted->found = node->ext;
 }
 
 static void
-bind_externs(Extra *x)
+bind_extern(void *arg, CiNode *node)
 {
-    CiContext *ctx = x->made->ctx;
-    const CiNode **known = NULL, **used = NULL;
-    int nknown = 0, nused = 0, capacity = 0;
-    collect_externs(ctx, x->before->body, &known, &nknown, &capacity);
-    capacity = 0;
-    collect_externs(ctx, x->made->body, &used, &nused, &capacity);
-    for (int k = 0; k < nused; k++) {
-        CiNode *node = (CiNode *)(uintptr_t)used[k];
-        if (node->ext->call)
-            continue;
-        node->ext = find_extern(known, nknown, node->ext);
-        if (!node->ext)
-            ci_fail(ctx, CI_ERR_VALUE, "%%%d is a library call that the graph did not have",
-                    node->id);
-    }
+    const Extra *x = arg;
+    if (!node->ext || node->ext->call)
+        return;
+    Wanted wanted = {.like = node->ext};
+    ci_block_visit(x->before->body, find_extern, &wanted);
+    node->ext = wanted.found;
+    if (!node->ext)
+        ci_fail(x->made->ctx, CI_ERR_VALUE, "%%%d is a library call that the graph did not have", node->id);
 }
 
 /* ---- what is taken and given ---- */
@@ -111,7 +96,7 @@ body_run(CiContext *ctx, void *arg)
     x->made = x->pass->run(x->pass->data, x->given);
     x->made->at = x->made->body;
     ci_graph_number(x->made);
-    bind_externs(x);
+    ci_block_visit(x->made->body, bind_extern, x);
     ci_graph_verify(x->made);
     const char *why = why_not_same(ctx, x->before, x->made);
     if (why)

@@ -412,22 +412,6 @@ finish_static(CiProgram *program)
     }
 }
 
-/* Elements that a kernel touches, its extents being numbers. */
-static double
-work_of(CiSym *sym, const CiKernel *kernel)
-{
-    double points = 1, work = ci_kernel_tree(kernel) ? (double)ci_tree_work(sym, kernel)->high : 0;
-    for (int k = 0; k < kernel->nouter; k++)
-        points *= (double)kernel->outer[k].extent->high;
-    for (int s = 0; s < kernel->nstages && !ci_kernel_tree(kernel); s++) {
-        double elements = 1;
-        for (int k = 0; k < kernel->stages[s].naxes; k++)
-            elements *= (double)kernel->stages[s].axes[k].extent->high;
-        work += elements;
-    }
-    return points * work;
-}
-
 static int64_t
 count_work(const CiFlatten *flat)
 {
@@ -441,7 +425,7 @@ count_work(const CiFlatten *flat)
             return INT64_MAX; /* another thread may have to come first */
     for (int i = 0; i < w->nlines; i++)
         if (w->lines[i].kind == CI_LINE_launch)
-            work += work_of(w->kernels->loops->sym, w->lines[i].kernel);
+            work += (double)ci_kernel_work(w->kernels->loops->sym, w->lines[i].kernel);
     return work < 9e18 ? (int64_t)work : INT64_MAX;
 }
 

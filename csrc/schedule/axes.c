@@ -33,8 +33,7 @@ ci_merge_axes(CiScheduler *s, CiNest *nest, int k, const CiExpr *var, const CiEx
 {
     const CiExpr *from[2] = {nest->axes[k].var, nest->axes[k + 1].var};
     const CiExpr *to[2] = {ci_expr_const(s->sym, 0), var};
-    nest->body = ci_body_substitute(s->ctx, s->sym, &nest->body, 2, from, to);
-    nest->store = ci_expr_substitute(s->sym, nest->store, 2, from, to);
+    ci_nest_substitute(s->ctx, s->sym, nest, 2, from, to);
     nest->axes[k] = (CiAxis){.kind = nest->axes[k].kind, .var = var, .extent = extent};
     for (int a = k + 1; a + 1 < nest->naxes; a++)
         nest->axes[a] = nest->axes[a + 1];

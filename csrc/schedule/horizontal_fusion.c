@@ -18,7 +18,7 @@ is_small(const CiScheduler *s, const CiFusion *fusion)
     for (int k = 0; k < fusion->nnests; k++) {
         if (!is_plain(fusion->nests[k].nest))
             return false;
-        work = ci_amount_plus(work, ci_cost_of_nest(fusion->nests[k].nest).iterations);
+        work = ci_amount_plus(work, ci_iterations_of_nest(fusion->nests[k].nest));
     }
     return fusion->nnests && ci_amount_high(work) <= s->machine->chunk_elements;
 }

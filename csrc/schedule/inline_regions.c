@@ -84,7 +84,7 @@ static bool
 is_worth_threads(const CiScheduler *block, const CiNest *nest)
 {
     const CiExpr *unknown = NULL;
-    CiAmount work = ci_cost_of_nest(nest).iterations;
+    CiAmount work = ci_iterations_of_nest(nest);
     for (int k = 0; k < nest->naxes; k++)
         unknown = is_unknown(nest->axes[k].extent) ? nest->axes[k].extent : unknown;
     return work.unknowns > 1 || work.known > block->machine->tree_elements ||

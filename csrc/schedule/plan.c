@@ -53,8 +53,7 @@ rewrite_nest(CiScheduler *s, const CiKernel *kernel, const CiNest *nest, int fir
             out->inner[out->ninner++] = axis;
         }
     }
-    copy->body = ci_body_substitute(s->ctx, s->sym, &nest->body, nest->naxes, from, to);
-    copy->store = ci_expr_substitute(s->sym, nest->store, nest->naxes, from, to);
+    ci_nest_substitute(s->ctx, s->sym, copy, nest->naxes, from, to);
     copy->axes = CI_NEW_ARRAY(s->ctx, CiAxis, nest->naxes + 1);
     for (int k = 0; k < kernel->nouter; k++)
         copy->axes[k] = (CiAxis){

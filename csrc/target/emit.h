@@ -49,8 +49,8 @@ typedef struct CiEmitter {
     bool *is_used;      /* per support row and dtype */
     bool is_linked[CI_LIBRARY_COUNT]; /* that of a function which was printed */
     CiMap *used;  /* names (interned), memory and sizes that were printed -> the last proc that has them */
-    CiExprNames long_names; /* of indices */
-    const CiStmt *statement; /* the one being printed, or the first of several; NULL: none */
+    CiMap *names_of; /* statement -> index expressions that get their names before it */
+    CiExprNames long_names; /* those that are declared */
     CiMap *names; /* holes: name -> its number, from 1; NULL: names are printed as they are */
 } CiEmitter;
 
@@ -82,6 +82,14 @@ void ci_emit_scalar(CiEmitter *e, CiText *out, const CiScalar *op, CiDtype opera
 /* Memory form <-> value: halves convert, others are as they are. */
 void ci_emit_widen(CiEmitter *e, CiText *out, CiDtype dtype, const char *element);
 void ci_emit_narrow(CiEmitter *e, CiText *out, CiDtype dtype, const char *value);
+/* index_names.c: names long index expressions of e->proc, before it is printed. */
+void ci_emit_name_indices(CiEmitter *e);
+/* Declares the names that a statement gets. The printer of a statement calls it first. */
+void ci_emit_declare_names(CiEmitter *e, CiText *out, const CiStmt *stmt);
+/* Prints the name of a long index expression; false: it has none here. */
+bool ci_emit_name_of(CiEmitter *e, CiText *out, const CiExpr *index);
+/* The number of the proc's size that is this expression; -1: none is. */
+int ci_emit_size_number(const CiProc *proc, const CiExpr *e);
 /* An index expression; size symbols must be among the proc's sizes, index symbols print their
  * own name. */
 void ci_emit_index(CiEmitter *e, CiText *out, const CiExpr *index);

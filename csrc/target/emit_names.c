@@ -96,53 +96,13 @@ print_size(CiEmitter *e, CiText *out, int number)
     ci_text_add(out, "size%d", number);
 }
 
-typedef struct Scope {
-    const CiStmt *statement;
-    const CiExpr *symbol;
-    bool is_declared;
-} Scope;
-
-/* Finds the statement, and a declaration of the symbol before it. A bind in lanes declares no variable. */
-static bool
-find_declaration(Scope *scope, const CiStmts *block)
+int
+ci_emit_size_number(const CiProc *proc, const CiExpr *e)
 {
-    bool is_declared = false;
-    for (const CiStmt *stmt = block->first; stmt; stmt = stmt->next) {
-        if (stmt == scope->statement || find_declaration(scope, &stmt->body) ||
-            find_declaration(scope, &stmt->other)) {
-            bool is_inside = stmt != scope->statement;
-            for (int k = 0; is_inside && k < stmt->nvars; k++)
-                is_declared |= stmt->vars[k] == scope->symbol;
-            scope->is_declared |= is_declared || (is_inside && stmt->runs == scope->symbol);
-            return true;
-        }
-        is_declared |= stmt->kind == CI_STMT_let && stmt->op == CI_OP_bind && stmt->type.lanes == 1 &&
-                       stmt->expr == scope->symbol;
-    }
-    return false;
-}
-
-static bool
-is_size(const CiProc *proc, const CiExpr *symbol)
-{
-    for (int k = 0; k < proc->nsizes; k++)
-        if (proc->sizes[k] == symbol)
-            return true;
-    return false;
-}
-
-/* True if all symbols of the expression are declared where the statement begins. */
-static bool
-is_in_scope(const CiEmitter *e, const CiExpr *index)
-{
-    for (int k = 0; k < index->nsymbols; k++) {
-        Scope scope = {.statement = e->statement, .symbol = index->symbols[k]};
-        if (is_size(e->proc, scope.symbol))
-            continue;
-        if (!find_declaration(&scope, &e->proc->body) || !scope.is_declared)
-            return false;
-    }
-    return true;
+    int k = 0;
+    while (k < proc->nsizes && proc->sizes[k] != e)
+        k++;
+    return k < proc->nsizes ? k : -1;
 }
 
 static bool
@@ -150,18 +110,11 @@ print_name(CiText *out, const CiExpr *symbol, void *arg)
 {
     CiEmitter *e = arg;
     const CiProc *proc = e->proc;
-    if (symbol->kind != CI_EXPR_symbol && symbol->may_divide_by_zero) {
-        ci_emit_use(e, "ci_floordiv");
-        ci_emit_use(e, "ci_mod");
-    }
     if (symbol->kind != CI_EXPR_symbol)
-        return is_in_scope(e, symbol) &&
-               ci_expr_names_print(&e->long_names, out, symbol, e->spelling->style, print_name, e);
-    int k = 0;
-    while (k < proc->nsizes && proc->sizes[k] != symbol)
-        k++;
-    if (k < proc->nsizes) /* a variable of a loop around the kernel, too */
-        print_size(e, out, k);
+        return ci_emit_name_of(e, out, symbol);
+    int size = ci_emit_size_number(proc, symbol);
+    if (size >= 0) /* a variable of a loop around the kernel, too */
+        print_size(e, out, size);
     else if (symbol->symbol_kind == CI_SYMBOL_index)
         ci_text_add(out, "%s", symbol->name);
     else if (proc->head.is_tree && symbol->symbol_kind == CI_SYMBOL_unbacked)
@@ -171,15 +124,25 @@ print_name(CiText *out, const CiExpr *symbol, void *arg)
     return true;
 }
 
+bool
+ci_emit_name_of(CiEmitter *e, CiText *out, const CiExpr *index)
+{
+    if (index->may_divide_by_zero) {
+        ci_emit_use(e, "ci_floordiv");
+        ci_emit_use(e, "ci_mod");
+    }
+    return ci_expr_names_print(&e->long_names, out, index, e->spelling->style, print_name, e);
+}
+
 /* A whole expression that the proc takes precomputed is that argument. */
 void
 ci_emit_index(CiEmitter *e, CiText *out, const CiExpr *index)
 {
-    for (int k = 0; k < e->proc->nsizes; k++)
-        if (e->proc->sizes[k] == index) {
-            print_size(e, out, k);
-            return;
-        }
+    int size = ci_emit_size_number(e->proc, index);
+    if (size >= 0) {
+        print_size(e, out, size);
+        return;
+    }
     if (index->calls_floordiv)
         ci_emit_use(e, "ci_floordiv");
     if (index->calls_mod)

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/time.h>
 
 #include "analysis/templates.h"
 #include "base/os.h"
@@ -289,7 +289,7 @@ run_one(const Texts *texts, const char *level, uint64_t seed, bool is_shown)
         printf("%s\n", text);
     printf("%llu\n", (unsigned long long)seed);
     fflush(stdout);
-    alarm(20);
+    setitimer(ITIMER_PROF, &(struct itimerval){.it_value.tv_sec = 20}, NULL); /* of processor time */
     CiStatus status = ci_protect(ctx, read_text, &fuzz);
     const char *message = ci_context_message(ctx);
     bool is_well = is_refused_well(&fuzz, status, message);

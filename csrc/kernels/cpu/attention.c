@@ -122,19 +122,12 @@ alloc_scratch(Maker *m, const char *stem, const CiExpr *size)
 static void
 cut_rows(Maker *m)
 {
-    CiSym *sym = m->b.sym;
     CiStmt *loop = m->loops.points[m->loops.npoints - 1];
-    const CiExpr *extent = loop->extents[0], *tiles = ci_expr_ceildiv(sym, extent, number(m, width(m))),
-                 *tile = ci_expr_index(sym, ci_build_name(&m->b, "t"), tiles);
-    loop->extents[0] = tiles;
-    loop->vars[0] = tile;
-    loop->run = CI_RUN_parallel;
     loop->body = (CiStmts){0};
     ci_build_enter(&m->b, &loop->body);
-    m->first_row = times(m, tile, width(m));
-    m->nrows = divides(m, width(m), extent)
-                   ? number(m, width(m))
-                   : ci_build_named(&m->b, ci_expr_min(sym, number(m, width(m)), ci_expr_sub(sym, extent, m->first_row)));
+    CiPiece rows = ci_build_tiles(&m->b, "t", loop, width(m));
+    m->first_row = rows.first;
+    m->nrows = rows.count;
 }
 
 /* A factor that is computed, or whose keys are far from each other, is copied. */
@@ -363,19 +356,15 @@ static void
 traverse_keys(Maker *m)
 {
     CiBuild *b = &m->b;
-    CiStmts *outside = b->to;
-    const CiExpr *extent = m->loops.key_extent,
-                 *block = enter(m, "b", ci_expr_ceildiv(b->sym, extent, number(m, m->nkeys)), CI_RUN_serial);
-    m->first_key = times(m, block, m->nkeys);
-    m->keys_here = divides(m, m->nkeys, extent)
-                       ? number(m, m->nkeys)
-                       : ci_build_named(b, ci_expr_min(b->sym, number(m, m->nkeys), ci_expr_sub(b->sym, extent, m->first_key)));
+    CiPiece block = ci_build_pieces(b, "b", m->loops.key_extent, number(m, m->nkeys), CI_RUN_serial);
+    m->first_key = block.first;
+    m->keys_here = block.count;
     copy_block(m, m->keys, &m->loops.keys, m->loops.key_var, m->loops.first->vars[0], m->loops.head);
     copy_block(m, m->values, &m->loops.values, m->loops.second->vars[0], m->loops.column_var, m->loops.column_extent);
     multiply_keys(m);
     make_weights(m);
     multiply_values(m);
-    ci_build_leave(b, outside);
+    ci_build_leave(b, block.outside);
 }
 
 /* ---- the end ---- */

@@ -102,20 +102,14 @@ static void
 finish_rows(Walk *w, const CiProc *proc)
 {
     CiBuild *b = &w->s.b;
-    CiSym *sym = b->sym;
-    const CiExpr *height = first_of_rows(w)->extents[0], *tile = number(w, CI_MARGINS_ROWS),
-                 *row = first_of_rows(w)->vars[0];
+    const CiExpr *row = first_of_rows(w)->vars[0];
     b->proc = ci_split_new_finish(b->procs, proc);
     b->to = &b->proc->body;
-    CiStmt *tiles = ci_build_for(b, "t", ci_expr_ceildiv(sym, height, tile), CI_RUN_parallel);
-    ci_build_enter(b, &tiles->body);
-    const CiExpr *first = ci_expr_mul(sym, tiles->vars[0], tile),
-                 *rest = ci_expr_sub(sym, height, first),
-                 *count = ci_build_named(b, ci_expr_min(sym, tile, rest));
+    CiPiece tile = ci_build_pieces(b, "t", first_of_rows(w)->extents[0], number(w, CI_MARGINS_ROWS), CI_RUN_parallel);
     CiStmts body = rows_again(w, sum_up);
-    CiStmt *lanes = ci_build_for(b, "r", count, CI_RUN_vector);
+    CiStmt *lanes = ci_build_for(b, "r", tile.count, CI_RUN_vector);
     ci_build_enter(b, &lanes->body);
-    ci_build_iteration(b, &body, row, plus(w, first, lanes->vars[0]));
+    ci_build_iteration(b, &body, row, plus(w, tile.first, lanes->vars[0]));
 }
 
 /* Prefetches the elements that a load takes from the row: the hardware does not predict this

@@ -62,37 +62,11 @@ panel_columns(const Maker *m)
     return ci_product_panel(m->loops.column_extent, tile_of(m, m->loops.column_at));
 }
 
-/* for i<n  ->  for t<ceildiv(n, factor): where a unit begins, and how many it has. */
-static const CiExpr *
-cut(Maker *m, CiStmt *loop, int factor, const CiExpr **count)
-{
-    CiSym *sym = m->b.sym;
-    const CiExpr *extent = loop->extents[0],
-                 *tiles = ci_expr_ceildiv(sym, extent, number(m, factor)),
-                 *tile = ci_expr_index(sym, ci_build_name(&m->b, "t"), tiles);
-    loop->extents[0] = tiles;
-    loop->vars[0] = tile;
-    loop->run = CI_RUN_parallel;
-    *count = extent;
-    if (extent->high <= factor)
-        return number(m, 0);
-    const CiExpr *first = times(m, tile, factor);
-    *count = ci_sym_known_multiple_of(sym, extent, number(m, factor))
-                 ? number(m, factor)
-                 : ci_build_named(&m->b, ci_expr_min(sym, number(m, factor),
-                                                     ci_expr_sub(sym, extent, first)));
-    return first;
-}
-
 /* The number of rows or columns of a tile that exist. */
 static const CiExpr *
 count_here(Maker *m, const CiExpr *count, const CiExpr *tile, int size)
 {
-    if (ci_sym_known_multiple_of(m->b.sym, count, number(m, size)))
-        return number(m, size);
-    return ci_build_named(&m->b,
-                          ci_expr_min(m->b.sym, number(m, size),
-                                      ci_expr_sub(m->b.sym, count, times(m, tile, size))));
+    return ci_build_piece_count(&m->b, count, times(m, tile, size), number(m, size));
 }
 
 /* ---- factors ---- */
@@ -244,8 +218,12 @@ ci_product_in_registers(CiBuild *b)
     CiSym *sym = b->sym;
     choose_sizes(&m);
     ci_build_enter(&m.b, m.loops.inside);
-    m.first_row = cut(&m, m.loops.row, tile_of(&m, m.loops.row_at), &m.nrows);
-    m.first_column = cut(&m, m.loops.column, tile_of(&m, m.loops.column_at), &m.ncolumns);
+    CiPiece rows = ci_build_tiles(&m.b, "t", m.loops.row, tile_of(&m, m.loops.row_at)),
+            columns = ci_build_tiles(&m.b, "t", m.loops.column, tile_of(&m, m.loops.column_at));
+    m.first_row = rows.first;
+    m.nrows = rows.count;
+    m.first_column = columns.first;
+    m.ncolumns = columns.count;
     if (!is_read_as_it_lies(&m))
         fill_panel(&m);
     CiStmt *down = ci_build_for(&m.b, "i", ci_expr_ceildiv(sym, m.nrows, number(&m, m.rows)),

@@ -111,8 +111,7 @@ const char *ci_c_load_part(CiCPrinter *p, CiDtype dtype, int lanes, const char *
                            const CiExpr *live);
 /* NULL where lanes are moved one by one. Of memory, a stride, (a vector,) and how many where
  * is_part. */
-const char *ci_c_load_strided(CiCPrinter *p, CiDtype dtype, int lanes, bool is_part);
-const char *ci_c_store_strided(CiCPrinter *p, CiDtype dtype, int lanes, bool is_part);
+const char *ci_c_strided(CiCPrinter *p, CiDtype dtype, int lanes, bool is_part, bool is_store);
 bool ci_c_has_pack(CiDtype dtype);
 /* The name of a function that compresses a vector, or NULL if lanes are compressed one by one. Its
  * arguments: memory, a vector, a mask, the number of live lanes, and the capacity. */

@@ -249,52 +249,35 @@ has_plain_elements(CiDtype dtype)
     return ci_dtype_compute(dtype) == dtype && ci_dtype_class(dtype) != CI_CLASS_complex;
 }
 
-/* An element after another: instructions that gather take longer on some processors. */
+/* One element after another, because instructions that gather take longer on some processors. */
 const char *
-ci_c_load_strided(CiCPrinter *p, CiDtype dtype, int lanes, bool is_part)
+ci_c_strided(CiCPrinter *p, CiDtype dtype, int lanes, bool is_part, bool is_store)
 {
     const char *type = ci_c_type(p, dtype, lanes),
-               *name = ci_format(p->ctx, is_part ? "load_apart_part_%s" : "load_apart_%s", type);
+               *name = ci_format(p->ctx, "%s_apart_%s%s", is_store ? "store" : "load", is_part ? "part_" : "", type);
     if (!has_plain_elements(dtype))
         return NULL;
     if (!ci_c_needs(p, name))
         return name;
     CiText *out = &p->helpers;
-    ci_text_add(out, "%s %s\n%s(const %s *m, int64_t s%s)\n{\n",
-                is_part ? ci_c_cold(p) : ci_c_inline(p), type, name, ci_dtype_storage(dtype),
-                is_part ? ", int64_t n" : "");
-    if (is_part) {
-        ci_text_add(out,
-                    "    %s v;\n    for (int64_t l = 0; l < %d; l++)\n"
-                    "        v[l] = m[(l < n ? l : 0)*s];\n    return v;\n}\n",
-                    type, lanes);
-        return name;
-    }
-    ci_text_add(out, "    return (%s){m[0]", type);
-    for (int l = 1; l < lanes; l++)
-        ci_text_add(out, l == 1 ? ", m[s]" : ", m[%d*s]", l);
-    ci_text_add(out, "};\n}\n");
-    return name;
-}
-
-const char *
-ci_c_store_strided(CiCPrinter *p, CiDtype dtype, int lanes, bool is_part)
-{
-    const char *type = ci_c_type(p, dtype, lanes),
-               *name = ci_format(p->ctx, is_part ? "store_apart_part_%s" : "store_apart_%s", type);
-    if (!has_plain_elements(dtype))
-        return NULL;
-    if (!ci_c_needs(p, name))
-        return name;
-    CiText *out = &p->helpers;
-    ci_text_add(out, "%s void\n%s(%s *m, int64_t s, %s v%s)\n{\n",
-                is_part ? ci_c_cold(p) : ci_c_inline(p), name, ci_dtype_storage(dtype), type,
-                is_part ? ", int64_t n" : "");
-    if (is_part)
+    ci_text_add(out, "%s %s\n%s(%s%s *m, int64_t s%s%s)\n{\n", is_part ? ci_c_cold(p) : ci_c_inline(p),
+                is_store ? "void" : type, name, is_store ? "" : "const ", ci_dtype_storage(dtype),
+                is_store ? ci_format(p->ctx, ", %s v", type) : "", is_part ? ", int64_t n" : "");
+    if (is_part && is_store)
         ci_text_add(out, "    for (int64_t l = 0; l < n; l++)\n        m[l*s] = v[l];\n");
+    else if (is_part)
+        ci_text_add(out, "    %s v;\n    for (int64_t l = 0; l < %d; l++)\n        v[l] = m[(l < n ? l : 0)*s];\n    return v;\n",
+                    type, lanes);
     for (int l = 0; l < lanes && !is_part; l++)
-        ci_text_add(out, "    m[%d*s] = v[%d];\n", l, l);
-    ci_text_add(out, "}\n");
+        if (is_store)
+            ci_text_add(out, "    m[%d*s] = v[%d];\n", l, l);
+        else if (l == 0)
+            ci_text_add(out, "    return (%s){m[0]", type);
+        else if (l == 1)
+            ci_text_add(out, ", m[s]");
+        else
+            ci_text_add(out, ", m[%d*s]", l);
+    ci_text_add(out, is_store || is_part ? "}\n" : "};\n}\n");
     return name;
 }
 
@@ -434,19 +417,26 @@ few_live(CiCPrinter *p, CiDtype dtype, int lanes, const CiExpr *live)
     return is_few && !has_masks(p, dtype, lanes) ? (int)count : 0;
 }
 
-/* Its lanes from number n on are the first. */
+/* The first n lanes to memory or from it; lanes that are not loaded become the first element. */
 static const char *
-load_few(CiCPrinter *p, CiDtype dtype, int lanes, int n)
+few_lanes(CiCPrinter *p, CiDtype dtype, int lanes, int n, bool is_store)
 {
     const char *type = ci_c_type(p, dtype, lanes),
-               *name = ci_format(p->ctx, "load_%d_of_%s", n, type);
+               *name = ci_format(p->ctx, is_store ? "store_%d_of_%s" : "load_%d_of_%s", n, type);
+    CiText *out = &p->helpers;
     if (!ci_c_needs(p, name))
         return name;
-    ci_text_add(&p->helpers, "%s %s\n%s(const %s *m)\n{\n    return (%s){", ci_c_inline(p), type, name,
-                ci_dtype_storage(dtype), type);
-    for (int l = 0; l < lanes; l++)
-        ci_text_add(&p->helpers, "%sm[%d]", l ? ", " : "", l < n ? l : 0);
-    ci_text_add(&p->helpers, "};\n}\n");
+    if (is_store)
+        ci_text_add(out, "%s void\n%s(%s *m, %s v)\n{\n", ci_c_inline(p), name, ci_dtype_storage(dtype), type);
+    else
+        ci_text_add(out, "%s %s\n%s(const %s *m)\n{\n    return (%s){", ci_c_inline(p), type, name, ci_dtype_storage(dtype),
+                    type);
+    for (int l = 0; l < (is_store ? n : lanes); l++)
+        if (is_store)
+            ci_text_add(out, "    m[%d] = v[%d];\n", l, l);
+        else
+            ci_text_add(out, "%sm[%d]", l ? ", " : "", l < n ? l : 0);
+    ci_text_add(out, is_store ? "}\n" : "};\n}\n");
     return name;
 }
 
@@ -495,28 +485,13 @@ ci_c_load_part(CiCPrinter *p, CiDtype dtype, int lanes, const char *place, const
     bool masked = has_masks(p, dtype, lanes);
     int few = few_live(p, dtype, lanes, live);
     if (few)
-        return ci_format(p->ctx, "%s(%s)", load_few(p, dtype, lanes, few), place);
+        return ci_format(p->ctx, "%s(%s)", few_lanes(p, dtype, lanes, few, false), place);
     bool is_new = ci_c_needs(p, name);
     if (is_new && masked)
         print_masked_load(p, dtype, lanes);
     else if (is_new)
         print_part_load(p, dtype, lanes);
     return ci_format(p->ctx, "%s(%s, %s)", name, place, ci_emit_index_text(p->base, live));
-}
-
-static const char *
-store_few(CiCPrinter *p, CiDtype dtype, int lanes, int n)
-{
-    const char *type = ci_c_type(p, dtype, lanes),
-               *name = ci_format(p->ctx, "store_%d_of_%s", n, type);
-    if (!ci_c_needs(p, name))
-        return name;
-    ci_text_add(&p->helpers, "%s void\n%s(%s *m, %s v)\n{\n", ci_c_inline(p), name, ci_dtype_storage(dtype),
-                type);
-    for (int l = 0; l < n; l++)
-        ci_text_add(&p->helpers, "    m[%d] = v[%d];\n", l, l);
-    ci_text_add(&p->helpers, "}\n");
-    return name;
 }
 
 const char *
@@ -529,7 +504,7 @@ ci_c_store_part(CiCPrinter *p, CiDtype dtype, int lanes, const char *place, cons
                *moved = ci_c_type(p, real, lanes);
     int few = few_live(p, dtype, lanes, live);
     if (few)
-        return ci_format(p->ctx, "%s(%s, %s)", store_few(p, dtype, lanes, few), place, value);
+        return ci_format(p->ctx, "%s(%s, %s)", few_lanes(p, dtype, lanes, few, true), place, value);
     bool is_new = ci_c_needs(p, name);
     if (is_new && masked)
         ci_text_add(&p->helpers, "%s void\n%s(%s *m, %s v, int64_t n)\n{\n    %s;\n}\n", ci_c_inline(p), name,

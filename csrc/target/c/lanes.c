@@ -169,14 +169,12 @@ is_contiguous(const CiCPrinter *p, const CiAccess *at)
 
 /* Elements a stride apart, of the memory's own type: the function that moves them, or NULL. */
 static const char *
-not_fused_name(CiCPrinter *p, const CiStmt *stmt, int lanes)
+strided_function(CiCPrinter *p, const CiStmt *stmt, int lanes)
 {
     const CiAccess *at = &stmt->at;
     if (!at->stride || ci_c_has_lanes(p, at->index))
         return NULL;
-    return stmt->kind == CI_STMT_store
-               ? ci_c_store_strided(p, at->memory->dtype, lanes, stmt->live != NULL)
-               : ci_c_load_strided(p, at->memory->dtype, lanes, stmt->live != NULL);
+    return ci_c_strided(p, at->memory->dtype, lanes, stmt->live != NULL, stmt->kind == CI_STMT_store);
 }
 
 /* memory + index, stride */
@@ -228,9 +226,9 @@ print_load(CiCPrinter *p, const CiStmt *let)
                                        : ci_format(p->ctx, "*(const %s_u *)(%s)",
                                                    ci_c_type(p, dtype, lanes), at_first);
         declare(p, let, ci_c_widened(p, at->memory->dtype, lanes, loaded));
-    } else if (not_fused_name(p, let, lanes)) {
+    } else if (strided_function(p, let, lanes)) {
         declare(p, let,
-                ci_format(p->ctx, "%s(%s%s)", not_fused_name(p, let, lanes), strided_address(p, at),
+                ci_format(p->ctx, "%s(%s%s)", strided_function(p, let, lanes), strided_address(p, at),
                           live_argument(p, let)));
     } else {
         open_lane_let(p, let);
@@ -311,8 +309,8 @@ ci_c_print_vector_store(CiCPrinter *p, const CiStmt *store)
         else
             ci_text_line(p->out, "*(%s_u *)(%s) = %s;", ci_c_type(p, stored, lanes), at_first,
                          value);
-    } else if (store->op == CI_OP_none && not_fused_name(p, store, lanes)) {
-        ci_text_line(p->out, "%s(%s, %s%s);", not_fused_name(p, store, lanes), strided_address(p, at),
+    } else if (store->op == CI_OP_none && strided_function(p, store, lanes)) {
+        ci_text_line(p->out, "%s(%s, %s%s);", strided_function(p, store, lanes), strided_address(p, at),
                      value, live_argument(p, store));
     } else {
         print_lane_store(p, store);

@@ -289,10 +289,8 @@ ci_c_print_block(CiCPrinter *p, const CiStmts *block)
     CiMap *counted = shares ? ci_c_count_bases(p, block) : NULL;
     CiEmitter *e = p->base;
     const CiExprNames outer = e->long_names;
-    const CiStmt *owner = e->statement;
     for (const CiStmt *stmt = block->first; stmt; stmt = stmt->next) {
-        e->statement = stmt;
-        ci_expr_names_begin(&e->long_names, p->out);
+        ci_emit_declare_names(e, p->out, stmt);
         if (shares)
             ci_c_declare_base(p, counted, stmt);
         const CiStmt *last = p->dialect->statement(p, stmt);
@@ -303,7 +301,6 @@ ci_c_print_block(CiCPrinter *p, const CiStmts *block)
     }
     if (shares)
         ci_c_forget_bases(p, counted);
-    e->statement = owner;
     ci_expr_names_end(&e->long_names, &outer);
 }
 
@@ -314,6 +311,7 @@ ci_c_begin_proc(CiCPrinter *p, const CiProc *proc, CiText *body)
         ci_fail(p->ctx, CI_ERR_INTERNAL, "a proc has no safe name");
     p->proc = proc;
     p->base->proc = proc;
+    ci_emit_name_indices(p->base);
     p->swap_groups = ci_c_swap_groups(p->ctx, proc);
     p->defined = CI_NEW_ARRAY(p->ctx, const CiStmt *, proc->nvalues + 1);
     p->lane_symbols = ci_map_new(p->ctx);

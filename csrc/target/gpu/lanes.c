@@ -354,6 +354,8 @@ print_moves(Run *r, bool is_following)
     CiCPrinter *p = r->p;
     for (const CiStmt *stmt = r->first; stmt != r->last->next; stmt = stmt->next) {
         bool is_store = stmt->kind == CI_STMT_store, moves = is_at_once(r, stmt);
+        if (!is_following && stmt != r->first)
+            ci_emit_declare_names(p->base, p->out, stmt);
         if (!is_in_loop(r, stmt)) {
             if (!is_following)
                 ci_c_print_let(p, stmt);
