@@ -15,6 +15,7 @@ import sys
 import types
 import warnings
 from _thread import _local  # threading itself takes a millisecond to import
+from collections.abc import Callable
 from typing import Any
 
 from .class_lookup import Record
@@ -112,6 +113,19 @@ def filters() -> list[Any]:
     """The active filters; since 3.14 they may belong to a context."""
     own = getattr(warnings, "_get_filters", None)
     return warnings.filters if own is None else own()  # type: ignore[return-value]
+
+
+def ignoring(category: type[Warning], f: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Call f(...) without warnings of a category. `warnings.catch_warnings` would make Python give warnings of the user's code
+    again that it has given once, as the default filter asks.
+    """
+    active, own = filters(), ("ignore", None, category, None, 0)
+    active.insert(0, own)
+    try:
+        return f(*args, **kwargs)
+    finally:
+        if own in active:
+            active.remove(own)
 
 
 def give(pending: DeferredWarning) -> None:

@@ -20,11 +20,11 @@ import gc
 import linecache
 import sys
 import types
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from ... import _core
+from ...base.deferred_warnings import ignoring
 from ...base.user_frame import wrong
 from . import bytecode, desugar
 from .control import Control
@@ -92,9 +92,7 @@ def silently(make: Callable[..., Any], *args: Any, **options: Any) -> Any:
     """The result of ast.parse or compile, or None if it fails. Warnings about the source are
     suppressed, because Python issued them when it compiled the file."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return make(*args, **options)
+        return ignoring(Warning, make, *args, **options)
     except (SyntaxError, ValueError, RecursionError):
         return None
 
