@@ -99,7 +99,7 @@ class Job:
         self.unraced: str | None = None  # why its latest program has no race, where one was asked for
         self.unused: dict[str, None] = {}  # lines about options that it was given for nothing
         self.warned: set[str] = set()
-        self.flags = 0  # float flags for which NumPy has run a call
+        self.flags = self.flags_changes = 0  # float flags for which NumPy has run a call, while filters had changed so many times
         self.nodes = 0  # of the largest segment compiled
         self.segments: set[Any] = set()  # programs of its pieces, kept alive
         self.plan: Any = None  # how calls are split at breaks: capture/pieces/driver.py
@@ -535,6 +535,12 @@ class Job:
             account = account or compiled.account(bound)
             account.spent, account.due = 0.0, max(account.due, self.economy.price)
             account.why = f"{why}; {waits(account, 'another capture')}"
+
+    def known_flags(self, changes: int) -> int:
+        """The float flags of which NumPy has warned and does not warn again. changes: how often filters have changed."""
+        if changes != self.flags_changes:
+            self.flags, self.flags_changes = 0, changes
+        return self.flags
 
     def warn_of_flags(self, specialization: Any, flags: int) -> None:
         """Warn about float flags that a program which writes to its arguments has raised."""

@@ -363,7 +363,7 @@ def begin(job: Job, bound: Any, way: Assumptions, allowance: Allowance) -> Stage
     stage.allowance, stage.limit, stage.why_whole = allowance, allowance.left(way.regions), job.why_whole
     stage.effects.why_whole = job.why_whole
     stage.most_nodes = job.option("node_limit")
-    stage.effects.flags = 0 if job.flags and float_warnings.are_all_given() else job.flags
+    stage.effects.flags = 0 if float_warnings.are_all_given() else job.known_flags(float_warnings.filters_changes())
     return stage
 
 
@@ -411,7 +411,6 @@ def on_stage(stage: Stage, job: Job, compiled: Any, bound: Any, args: Any, kwarg
         return made, outcome
     is_undone = made is _core.MISSING  # NumPy has warnings to give
     if is_undone or (specialization is not None and stage.effects.can_run_again() and stage.effects.take_flags()):
-        job.flags |= stage.effects.flags
         answer = job.repeat(args, kwargs)
         return answer if is_undone else made, outcome
     stage.effects.look_at_flags()
