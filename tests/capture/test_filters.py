@@ -2,6 +2,7 @@
 
 import contextlib
 import random
+import sys
 import warnings
 
 import numpy as np
@@ -149,3 +150,20 @@ def test_changed_filters_of_functions_with_effects(fn):
         want = test_ends.outcome(fn, np.full(30, -1.0), action)
         got = test_ends.outcome(compiled, np.full(30, -1.0), action)
         assert {text.split(" encountered")[0] for text, *_ in got[1]} == {text.split(" encountered")[0] for text, *_ in want[1]}
+
+
+def asks_for_its_caller(x):
+    warnings.warn("from here", stacklevel=2)
+    frame = sys._getframe(1)
+    return frame.f_code.co_name, frame.f_lineno, frame.f_globals is globals(), (1 / x).sum()
+
+
+@pytest.mark.parametrize("mode", ["now", "lazy", "auto"])
+@pytest.mark.parametrize("size", [3, 0])
+def test_the_caller_of_a_call_that_is_not_compiled(mode, size):
+    found = []
+    for fn in (asks_for_its_caller, cinductor.compile(asks_for_its_caller, mode=mode)):
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            found.append([(fn(np.arange(float(size))), [(w.filename, w.lineno) for w in seen]) for _ in range(4)])
+    assert repr(found[0]) == repr(found[1])

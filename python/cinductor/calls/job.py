@@ -22,7 +22,7 @@ from ..arrays import packages
 from ..base import deferred_warnings, lazy
 from ..base.class_lookup import is_a
 from ..base.signature import signature_of
-from ..base.user_frame import hide_our_frames
+from ..base.user_frame import call_in_place, hide_our_frames
 from ..config import OWN, RACED, config, resolve, user_backend
 from ..diagnosis import events, stats_types
 from . import saved, watching
@@ -377,7 +377,7 @@ class Job:
         self.counts["eager"] += 1
         before = account.total
         try:
-            return account.call(self.fn, args, kwargs or {})
+            return call_in_place(account.call, (self.fn, args, kwargs or {}), {})
         finally:
             self.economy.note_call(account.total - before)
 
@@ -405,11 +405,11 @@ class Job:
     def run_eager(self, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Any:
         """Run the original function."""
         self.counts["eager"] += 1
-        return self.fn(*args, **(kwargs or {}))
+        return call_in_place(self.fn, args, kwargs or {})
 
     def repeat(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run the original function for NumPy's warnings, after a captured call: its result is used if that was undone."""
-        return self.fn(*args, **kwargs)
+        return call_in_place(self.fn, args, kwargs)
 
     def why_no_more(self, compiled: Any, bound: tuple[Any, ...]) -> str | None:
         """The reason why a call that no specialisation matches is not compiled, or None. Records which guard of the
