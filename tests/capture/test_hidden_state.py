@@ -127,11 +127,16 @@ def slots_of(cls):
 
 
 def globals_of(module):
-    """The objects of a program that its functions may change without being given them."""
-    kept = {k: v for k, v in vars(module).items() if not k.startswith("__") and not isinstance(v, types.ModuleType)}
-    classes = {k: dict(vars(v)) for k, v in kept.items() if isinstance(v, type) and v.__module__ == module.__name__}
-    of_classes = {f"{k}.{name}": v for k, own in classes.items() for name, v in own.items() if not name.startswith("__")}
-    return {k: v for k, v in {**kept, **of_classes}.items() if not isinstance(v, type) and k not in ("LOG", "ARGUMENTS", "PROGRAMS")}
+    """The objects of a program that its functions may change without being given them: those in its globals and classes."""
+    spaces = {"": module, **{f"{k}.": v for k, v in vars(module).items() if isinstance(v, type) and v.__module__ == module.__name__}}
+    found = {f"{of}{k}": v for of, space in spaces.items() for k, v in vars(space).items() if not k.startswith("_")}
+    return {k: v for k, v in found.items() if has_state(v) and k not in ("LOG", "ARGUMENTS", "PROGRAMS")}
+
+
+def has_state(value):
+    if isinstance(value, types.FunctionType):
+        return bool(value.__dict__ or value.__defaults__ or value.__closure__)
+    return not isinstance(value, type | types.ModuleType | types.MemberDescriptorType | property | staticmethod | classmethod)
 
 
 def content(cell):

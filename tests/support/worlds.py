@@ -1066,3 +1066,11 @@ def cells_of_a_function_that_the_call_makes(x):
         return v * k
 
     return inner(x), inner.__closure__[0].cell_contents, len(inner.__closure__)
+
+
+UNEQUAL = float("nan")  # found in a container because it is the same object
+
+
+@given(UNEQUAL, {UNEQUAL: 2.0, 1.0: 3.0}, {UNEQUAL}, [UNEQUAL])
+def a_key_that_equals_nothing(x, v, table, kept, rows):
+    return x * table.get(v, 5.0), v in table, v in kept, v in rows, table.setdefault(v, 4.0)
