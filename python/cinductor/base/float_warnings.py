@@ -70,16 +70,6 @@ def reported(flags: int) -> int:
     return flags & _core.flag_settings()[1]
 
 
-def are_all_given() -> bool:
-    """True if each warning is given or raised because of a filter or errstate; the default is one per line."""
-    return _core.flag_settings()[0]
-
-
-def filters_changes() -> int:
-    """A number that grows when warning filters change: then Python gives warnings again that it has given before."""
-    return _core.flag_settings()[2]
-
-
 def give(raised: dict[Any, int], flags: int) -> None:
     """Issue a warning for each of the flags, at an operation of the first program that has raised it and can. raised: the
     flags of each program. Raises if a filter turns a warning into an error.

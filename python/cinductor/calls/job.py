@@ -536,11 +536,16 @@ class Job:
             account.spent, account.due = 0.0, max(account.due, self.economy.price)
             account.why = f"{why}; {waits(account, 'another capture')}"
 
-    def known_flags(self, changes: int) -> int:
-        """The float flags of which NumPy has warned and does not warn again. changes: how often filters have changed."""
-        if changes != self.flags_changes:
-            self.flags, self.flags_changes = 0, changes
-        return self.flags
+    def note_flags(self, flags: int) -> None:
+        """NumPy has run a call for the warnings of these float flags."""
+        _, _, changes = _core.flag_settings()
+        self.flags = flags | (self.flags if changes == self.flags_changes else 0)
+        self.flags_changes = changes
+
+    def known_flags(self) -> int:
+        """The float flags for which NumPy does not run another call: the default is one warning per line, until filters change."""
+        is_strict, _, changes = _core.flag_settings()
+        return 0 if is_strict or changes != self.flags_changes else self.flags
 
     def warn_of_flags(self, specialization: Any, flags: int) -> None:
         """Warn about float flags that a program which writes to its arguments has raised."""

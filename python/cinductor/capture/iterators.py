@@ -588,7 +588,7 @@ def over_others(concrete: Any, value: Any) -> Any:
         return value
     if type(value).__reduce__ is object.__reduce__:  # type: ignore[comparison-overlap]
         return None
-    return ignoring(DeprecationWarning, over_iterators, concrete, value)
+    return ignoring(DeprecationWarning, (), over_iterators, concrete, value)
 
 
 def is_door(f: Any) -> bool:
