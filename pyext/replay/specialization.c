@@ -22,7 +22,7 @@ struct CxSpecialization {
     /* Called once, by the first call that could be part of a trial; or NULL. */
     PyObject *autotune_requester;
     /* The following fields are changed with the GIL, never during a run. */
-    unsigned diagnosed; /* float flags that NumPy has been asked about */
+    CxAsked asked; /* float flags that NumPy has been asked about */
     Py_ssize_t hits;
     int16_t refusals; /* consecutive calls whose checks failed */
     bool times_calls; /* the trial of the latest call is open */
@@ -33,7 +33,7 @@ enum { MAX_REFUSALS = 8, NOW_AND_THEN = 64 };
 
 PyObject *
 cx_specialization_new(CxState *state, CxProgram *program, CxGuards *guards, CxResult *result,
-                      int ninputs, CxInput *inputs, unsigned diagnosed)
+                      int ninputs, CxInput *inputs, unsigned flags)
 {
     PyTypeObject *type = (PyTypeObject *)state->specialization_type;
     CxSpecialization *s = (CxSpecialization *)type->tp_alloc(type, 0);
@@ -51,7 +51,7 @@ cx_specialization_new(CxState *state, CxProgram *program, CxGuards *guards, CxRe
     s->acts = cx_result_acts(result);
     s->inputs = inputs;
     s->ninputs = ninputs;
-    s->diagnosed = diagnosed;
+    (void)cx_flags_to_report(state, &s->asked, flags);
     cx_trials_set(s->trials, cx_trial_of(program, cx_guards_make(guards)));
     return (PyObject *)s;
 }
@@ -135,22 +135,13 @@ fill_inputs(CxSpecialization *s, Scratch *r)
     return 0;
 }
 
-/* The float flags of a run about which NumPy must be asked. */
-static unsigned
-suspects_of(CxSpecialization *s, unsigned flags)
-{
-    unsigned known = s->diagnosed | CX_FLAG_underflow;
-
-    s->diagnosed |= flags;
-    return cx_errstate_is_strict(s->state) ? flags : flags & ~known;
-}
-
 /* NULL without an exception if NumPy is to run the call. */
 static PyObject *
 run_and_make(CxSpecialization *s, Scratch *r, CxRun *run)
 {
     r->has_run = cx_program_run(run) == 0;
-    r->is_numpys = r->has_run && r->can_undo && run->float_flags != 0 && suspects_of(s, run->float_flags) != 0;
+    r->is_numpys = r->has_run && r->can_undo && run->float_flags != 0 &&
+                   cx_flags_to_report(s->state, &s->asked, run->float_flags) != 0;
     return r->has_run && !r->is_numpys ? cx_result_make(s->result, run, r->values, r->table) : NULL;
 }
 
@@ -320,7 +311,7 @@ run_program(CxSpecialization *s, Scratch *scratch, int tuning, unsigned *suspect
     result = tuning < 0 ? run_plan(s, s->program, scratch, &flags)
                       : run_raced(s, tuning, scratch, &flags);
     if (flags != 0 && result != NULL)
-        *suspects = suspects_of(s, flags);
+        *suspects = cx_flags_to_report(s->state, &s->asked, flags);
     if (*suspects != 0 && happens_once(s))
         *suspects |= CX_CALLED_ONCE;
     if (result == NULL && (scratch->is_numpys || may_answer_itself(s, scratch))) {

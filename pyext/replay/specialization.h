@@ -9,11 +9,10 @@
 extern PyType_Spec cx_specialization_spec, cx_function_spec;
 
 typedef struct CxSpecialization CxSpecialization;
-/* Owns guards, result and inputs, also on failure. diagnosed: float flags that NumPy has been
- * asked about. */
+/* Owns guards, result and inputs, also on failure. flags: float flags about which the caller asks NumPy. */
 PyObject *cx_specialization_new(CxState *state, CxProgram *program, CxGuards *guards,
                                 CxResult *result, int ninputs, CxInput *inputs,
-                                unsigned diagnosed);
+                                unsigned flags);
 /* Runs it on bound arguments. NULL without an exception if a guard or a check fails: no argument
  * has been changed, and the original function runs. */
 /* UNUSUAL: it would match for usual sizes. NUMPYS: it matches, but NumPy runs the call: see

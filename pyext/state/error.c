@@ -240,35 +240,44 @@ cx_protect(CxState *state, CiContext *ctx, void (*body)(CiContext *ctx, void *ar
     return status == CI_OK ? 0 : cx_raise_status(state, status, ci_context_message(ctx));
 }
 
-/* True if a filter gives or raises each NumPy warning. A pattern might. */
-static bool
-filter_is_strict(PyObject *filter, bool *is_decisive)
+/* How a filter treats NumPy's warnings. A pattern, or a number of a line, may fit some of them. */
+static CxFilters
+read_filter(PyObject *filter, bool *is_decisive)
 {
     if (!PyTuple_Check(filter) || PyTuple_GET_SIZE(filter) != 5 ||
-        !PyUnicode_Check(PyTuple_GET_ITEM(filter, 0)))
-        return *is_decisive = true;
-
+        !PyUnicode_Check(PyTuple_GET_ITEM(filter, 0))) {
+        *is_decisive = true;
+        return CX_FILTERS_STRICT;
+    }
     int is_meant = PyObject_IsSubclass(PyExc_RuntimeWarning, PyTuple_GET_ITEM(filter, 2));
     Py_UCS4 first = PyUnicode_ReadChar(PyTuple_GET_ITEM(filter, 0), 0);
-    *is_decisive = is_meant > 0 && PyTuple_GET_ITEM(filter, 1) == Py_None &&
-                   PyTuple_GET_ITEM(filter, 3) == Py_None;
-    return is_meant < 0 || (is_meant > 0 && (first == 'a' || first == 'e'));
+    bool is_general = PyTuple_GET_ITEM(filter, 1) == Py_None && PyTuple_GET_ITEM(filter, 3) == Py_None &&
+                      PyObject_Not(PyTuple_GET_ITEM(filter, 4)) == 1;
+
+    *is_decisive = is_meant > 0 && is_general;
+    if (is_meant < 0 || (is_meant > 0 && (first == 'a' || first == 'e')))
+        return CX_FILTERS_STRICT;
+    return is_meant > 0 && first != 'i' ? CX_FILTERS_ONCE : CX_FILTERS_IGNORE;
 }
 
-static bool
-list_is_strict(PyObject *filters)
+/* The strictest of the filters, up to the one that decides. Python's default is once per line. */
+static CxFilters
+read_filters(PyObject *filters)
 {
-    bool is_strict = false, is_decisive = false;
+    CxFilters found = CX_FILTERS_IGNORE;
+    bool is_decisive = false;
 
-    for (Py_ssize_t k = 0; !is_strict && !is_decisive && k < PyList_GET_SIZE(filters); k++)
-        is_strict = filter_is_strict(PyList_GET_ITEM(filters, k), &is_decisive);
-    return is_strict;
+    for (Py_ssize_t k = 0; found != CX_FILTERS_STRICT && !is_decisive && k < PyList_GET_SIZE(filters); k++) {
+        CxFilters one = read_filter(PyList_GET_ITEM(filters, k), &is_decisive);
+        found = one > found ? one : found;
+    }
+    return is_decisive || found > CX_FILTERS_ONCE ? found : CX_FILTERS_ONCE;
 }
 
-/* True if the active filters raise such warnings or show each of them. The default is once per
- * line. The module warnings replaces the list or its first item when filters change, so the answer is kept. */
-bool
-cx_filters_are_strict(CxState *state)
+/* How the active filters treat NumPy's warnings. The module warnings replaces the list or its first item when filters
+ * change, so the answer is kept until then. */
+static CxFilters
+active_filters(CxState *state)
 {
     if (state->warnings == NULL) {
         PyObject *module = PyImport_ImportModule("warnings");
@@ -278,55 +287,75 @@ cx_filters_are_strict(CxState *state)
     PyObject *filters = state->warnings ? PyDict_GetItemWithError(state->warnings, state->str_filters) : NULL;
     if (filters == NULL || !PyList_CheckExact(filters)) {
         PyErr_Clear();
-        return filters == NULL;
+        return filters == NULL ? CX_FILTERS_STRICT : CX_FILTERS_ONCE;
     }
     Py_ssize_t count = PyList_GET_SIZE(filters);
     PyObject *first = count > 0 ? PyList_GET_ITEM(filters, 0) : Py_None;
     if (filters == state->filters_read && first == state->filters_first && count == state->filters_count)
-        return state->filters_are_strict;
+        return state->filters;
     Py_INCREF(filters);
     Py_XSETREF(state->filters_read, Py_NewRef(filters));
     Py_XSETREF(state->filters_first, Py_NewRef(first));
     state->filters_count = count;
-    state->filters_are_strict = list_is_strict(filters);
+    state->filters = read_filters(filters);
+    state->filters_changes++;
     Py_DECREF(filters);
     PyErr_Clear();
-    return state->filters_are_strict;
+    return state->filters;
 }
 
-static bool
-do_settings_act(const CxState *state)
+/* True if the active filters raise such warnings or show each of them. */
+bool
+cx_filters_are_strict(CxState *state)
 {
-    PyObject *settings = PyObject_CallNoArgs(state->geterr), *key, *value;
-    Py_ssize_t at = 0;
-    bool acts = false;
+    return active_filters(state) == CX_FILTERS_STRICT;
+}
 
-    while (settings != NULL && PyDict_Next(settings, &at, &key, &value))
-        acts |= PyUnicode_CompareWithASCIIString(value, "warn") != 0 &&
-                PyUnicode_CompareWithASCIIString(value, "ignore") != 0;
+static const char *const FLAGS[] = {"divide", "over", "under", "invalid"}; /* CX_FLAG_... */
+
+/* Reads what the active errstate does about each flag. */
+static CxErrstate
+read_errstate(const CxState *state)
+{
+    PyObject *settings = PyObject_CallNoArgs(state->geterr);
+    CxErrstate found = {0};
+
+    for (unsigned k = 0; settings != NULL && k < 4; k++) {
+        PyObject *value = PyDict_GetItemString(settings, FLAGS[k]);
+        if (value == NULL || PyUnicode_CompareWithASCIIString(value, "warn") == 0)
+            continue;
+        bool is_ignored = PyUnicode_CompareWithASCIIString(value, "ignore") == 0;
+        found.ignored |= is_ignored ? 1u << k : 0;
+        found.acts |= !is_ignored;
+    }
     Py_XDECREF(settings);
     PyErr_Clear();
-    return acts;
+    return found;
 }
 
-/* True if the active errstate raises, calls, prints or logs. Its object does not change, so that the answer of the
- * latest one that is not the default is kept with it. */
-bool
-cx_errstate_acts(CxState *state)
+/* Reads the active errstate. Its object does not change, so the answer is kept with the latest one. */
+static CxErrstate
+active_errstate(CxState *state)
 {
     PyObject *now = NULL;
 
     if (state->errstate == NULL || PyContextVar_Get(state->errstate, NULL, &now) < 0 || now == NULL) {
         PyErr_Clear();
-        return do_settings_act(state);
+        return read_errstate(state);
     }
-    bool is_default = now == state->errstate_default;
-    if (!is_default && now != state->errstate_latest) {
-        state->errstate_acts = do_settings_act(state);
+    if (now != state->errstate_latest) {
+        state->errstate_read = read_errstate(state);
         Py_XSETREF(state->errstate_latest, Py_NewRef(now));
     }
     Py_DECREF(now);
-    return !is_default && state->errstate_acts;
+    return state->errstate_read;
+}
+
+/* True if the active errstate raises, calls, prints or logs. */
+bool
+cx_errstate_acts(CxState *state)
+{
+    return active_errstate(state).acts;
 }
 
 /* True if it does, or if each warning is given. */
@@ -336,16 +365,49 @@ cx_errstate_is_strict(CxState *state)
     return cx_errstate_acts(state) || cx_filters_are_strict(state);
 }
 
+/* The flags about which NumPy says something now, and Python does not ignore it. */
+static unsigned
+reported_flags(CxState *state)
+{
+    CxErrstate errstate = active_errstate(state);
+    unsigned all = CX_FLAG_divide | CX_FLAG_overflow | CX_FLAG_underflow | CX_FLAG_invalid;
+
+    return active_filters(state) == CX_FILTERS_IGNORE && !errstate.acts ? 0 : all & ~errstate.ignored;
+}
+
+/* The flags of a run about which NumPy must be asked: those that it would report now, without those that it was asked about.
+ * The latter are kept in asked until filters change: then Python gives a warning again that it gives once per line. */
+unsigned
+cx_flags_to_report(CxState *state, CxAsked *asked, unsigned flags)
+{
+    flags &= reported_flags(state);
+    if (asked->filters != state->filters_changes)
+        *asked = (CxAsked){.filters = state->filters_changes};
+    unsigned known = cx_errstate_is_strict(state) ? 0 : asked->flags;
+    asked->flags |= flags;
+    return flags & ~known;
+}
+
+/* flag_settings() -> (is_strict, reported, changes) */
+PyObject *
+cx_flag_settings(PyObject *module, PyObject *unused)
+{
+    CxState *state = PyModule_GetState(module);
+    unsigned reported = reported_flags(state);
+
+    (void)unused;
+    return Py_BuildValue("(NII)", PyBool_FromLong(cx_errstate_is_strict(state)), reported, state->filters_changes);
+}
+
 /* The settings of seterr() with which NumPy ignores these flags. */
 static PyObject *
 settings_that_ignore(unsigned flags)
 {
-    static const char *const KINDS[] = {"divide", "over", "under", "invalid"}; /* CX_FLAG_... */
     PyObject *settings = PyDict_New(), *ignore = PyUnicode_FromString("ignore");
 
     for (int k = 0; settings != NULL && k < 4; k++)
         if (ignore == NULL ||
-            ((flags >> k & 1) && PyDict_SetItemString(settings, KINDS[k], ignore) < 0))
+            ((flags >> k & 1) && PyDict_SetItemString(settings, FLAGS[k], ignore) < 0))
             Py_CLEAR(settings);
     Py_XDECREF(ignore);
     return settings;
@@ -388,9 +450,7 @@ cx_errstate_init(CxState *state)
         state->seterr = PyObject_GetAttrString(numpy, "seterr");
     if (umath != NULL)
         state->errstate = PyObject_GetAttrString(umath, "_extobj_contextvar");
-    if (state->errstate != NULL &&
-        (!PyContextVar_CheckExact(state->errstate) ||
-         PyContextVar_Get(state->errstate, NULL, &state->errstate_default) < 0))
+    if (state->errstate != NULL && !PyContextVar_CheckExact(state->errstate))
         Py_CLEAR(state->errstate);
     Py_XDECREF(numpy);
     Py_XDECREF(umath);

@@ -58,6 +58,19 @@ enum {
     CX_SYNTAX_COUNT
 };
 
+/* Python's filters for NumPy's warnings: they ignore all, give some once per line, or give or raise each one. */
+typedef enum CxFilters { CX_FILTERS_IGNORE, CX_FILTERS_ONCE, CX_FILTERS_STRICT } CxFilters;
+/* NumPy's errstate. */
+enum { CX_FLAG_divide = 1, CX_FLAG_overflow = 2, CX_FLAG_underflow = 4, CX_FLAG_invalid = 8 };
+typedef struct CxErrstate {
+    unsigned ignored; /* flags */
+    bool acts;        /* raises, calls, prints or logs for one */
+} CxErrstate;
+/* Flags about which NumPy was asked, and filters_changes at that time. */
+typedef struct CxAsked {
+    unsigned flags, filters;
+} CxAsked;
+
 typedef struct CxState {
 #define OBJECT(name) PyObject *name;
 #define OBJECTS(name, count) PyObject *name[count];
@@ -97,9 +110,10 @@ typedef struct CxState {
     /* Legacy_draw.c: offset in a RandomState; 0: not searched yet, -1: not found. */
     Py_ssize_t legacy_offset, twister_offset; /* 0: not searched for yet; -1: not found */
     bool warned_of_compiler;   /* a warning was given that the compiler fails */
-    bool errstate_acts;      /* errstate_latest does */
-    bool filters_are_strict; /* the answer for filters_read, of this number */
+    CxErrstate errstate_read;  /* what errstate_latest does */
+    CxFilters filters;         /* the answer for filters_read, of this number */
     Py_ssize_t filters_count;
+    unsigned filters_changes;  /* how often filters were found to have changed */
     double build_factor;     /* time of builds on this machine, as a multiple of the estimate */
     int64_t clock;           /* nanoseconds that tests have stepped to, or 0: calls and builds are timed */
     int compiling;           /* open tracers */
@@ -130,11 +144,12 @@ int cx_warn(const char *format, ...);   /* at the user's line */
 int cx_warn_of_cache(CxState *state);   /* a warning about the disk cache, once */
 int cx_protect(CxState *state, CiContext *ctx, void (*body)(CiContext *ctx, void *arg), void *arg);
 
-enum { CX_FLAG_divide = 1, CX_FLAG_overflow = 2, CX_FLAG_underflow = 4, CX_FLAG_invalid = 8 };
 int cx_errstate_init(CxState *state);
 bool cx_errstate_acts(CxState *state);
 bool cx_filters_are_strict(CxState *state);
 bool cx_errstate_is_strict(CxState *state);
+unsigned cx_flags_to_report(CxState *state, CxAsked *asked, unsigned flags);
+PyObject *cx_flag_settings(PyObject *module, PyObject *unused);
 PyObject *cx_call_quietly(CxState *state, unsigned flags, PyObject *callable, PyObject *const *args,
                           int nargs);
 

@@ -340,6 +340,7 @@ static PyMethodDef module_methods[] = {
     CX_FUNCTION(recompile, cx_recompile, METH_VARARGS),
     CX_FUNCTION(plan, cx_plan, METH_VARARGS),
     CX_FUNCTION(set_alongside, cx_set_alongside, METH_O),
+    CX_FUNCTION(flag_settings, cx_flag_settings, METH_NOARGS),
     CX_FUNCTION(has_warned_of_compiler, cx_has_warned_of_compiler, METH_NOARGS),
     CX_FUNCTION(set_autotune_clock, cx_set_autotune_clock, METH_O),
     CX_FUNCTION(step_clock, cx_step_clock, METH_O),

@@ -1877,6 +1877,13 @@ def plan(program: Program, options: dict[str, Any], /) -> tuple[str, list[tuple[
         The peak memory in bytes.
     """
 
+def flag_settings() -> tuple[bool, int, int]:
+    """Return what happens now to NumPy's warnings of float flags.
+
+    True if each one is given or raised; the flags of which NumPy and Python's filters let some through; and a number that grows
+    when filters change.
+    """
+
 def has_warned_of_compiler() -> bool:
     """Return True if a warning was given that a segment is interpreted, because its compiler failed."""
 

@@ -59,31 +59,84 @@ def prelude():
     return compile(state_generator.PRELUDE, path, "exec")
 
 
-def described(value, depth=8):
-    """A value with the kinds of everything in it, to be compared with `==`."""
-    inner = functools.partial(described, depth=depth - 1)
-    if isinstance(value, np.ndarray | np.generic):
-        items = np.asarray(value)
-        if items.dtype.kind in "fc":  # a NaN equals any other
-            items = np.where(items == items, items, np.nan).astype(items.dtype)
-        return type(value).__name__, str(value.dtype), value.shape, items.tobytes()
-    if isinstance(value, float):
-        return repr(value)
-    if depth == 0:
-        return type(value).__name__
-    if isinstance(value, list | tuple | collections.deque):
-        return type(value).__name__, [inner(v) for v in value]
-    if isinstance(value, dict):
-        return type(value).__name__, [(inner(k), inner(v)) for k, v in value.items()]
-    if isinstance(value, set | frozenset):
-        return type(value).__name__, [*map(repr, value)]
-    if type(value).__module__.startswith("program_"):  # of a class of the program
-        return type(value).__name__, inner(getattr(value, "__dict__", {}))
+class Description:
+    """Values with the kinds of everything in them, to be compared with `==`. An object that was described before is the
+    number that it had then, and an array has the place of its memory in that of an earlier one.
+    """
+
+    def __init__(self):
+        self.numbers, self.arrays = {}, []
+
+    def of(self, value, depth=8):
+        if depth and type(value) not in UNNUMBERED and not isinstance(value, np.generic):
+            number = self.numbers.setdefault(id(value), (len(self.numbers), value))[0]
+            if number < len(self.numbers) - 1:
+                return "described as", number
+        return self.parts(value, functools.partial(self.of, depth=depth - 1), depth)
+
+    def memory(self, value):
+        """The first array that has memory in common with this one, and how far this one begins after it."""
+        low, high = np.lib.array_utils.byte_bounds(value)
+        start = value.__array_interface__["data"][0]
+        found = next((k for k, (a, b, _, _) in enumerate(self.arrays) if value.size and a < high and low < b), len(self.arrays))
+        self.arrays.append((low, high if value.size else low, start, value))
+        return found, start - self.arrays[found][2]
+
+    def parts(self, value, inner, depth):
+        if isinstance(value, np.ndarray | np.generic):
+            items = np.asarray(value)
+            if items.dtype.kind in "fc":  # a NaN equals any other
+                items = np.where(items == items, items, np.nan).astype(items.dtype)
+            kind = type(value).__name__, str(value.dtype), value.shape, items.tobytes()
+            if not isinstance(value, np.ndarray):
+                return kind
+            steps = [s for s, n in zip(value.strides, value.shape, strict=True) if n > 1 and value.size]
+            return *kind, steps, value.flags.writeable, self.memory(value)
+        if isinstance(value, float):
+            return repr(value)
+        if depth == 0:
+            return type(value).__name__
+        if isinstance(value, list | tuple | collections.deque):
+            return type(value).__name__, [inner(v) for v in value]
+        if isinstance(value, dict):
+            return type(value).__name__, [(inner(k), inner(v)) for k, v in value.items()]
+        if isinstance(value, set | frozenset):
+            return type(value).__name__, [*map(repr, value)]
+        if type(value).__module__.startswith(("program_", "world_of_")):  # of a class of the program
+            slots = [(k, inner(getattr(value, k, None))) for c in type(value).__mro__ for k in slots_of(c)]
+            return type(value).__name__, inner(getattr(value, "__dict__", {})), slots
+        if isinstance(value, types.FunctionType):
+            names = zip(value.__code__.co_freevars, value.__closure__ or (), strict=True)
+            cells = {name: cell for name, cell in names if not name.startswith("__ci")}
+            return "function", [inner(content(cell)) for cell in cells.values()], inner(value.__defaults__), inner(value.__dict__)
+        return (type(value).__name__, value) if isinstance(value, int | str | bytes) else type(value).__name__
+
+
+def described(value):
+    return Description().of(value)
+
+
+# Immutable objects: an equal one may take the place of another.
+UNNUMBERED = frozenset({int, bool, float, complex, str, bytes, tuple, type(None), slice, range, np.dtype})
+
+
+def slots_of(cls):
+    slots = vars(cls).get("__slots__", ())
+    names = (slots,) if isinstance(slots, str) else slots
+    return [name for name in names if not name.startswith("__") and cls.__module__.startswith(("program_", "world_of_"))]
+
+
+def globals_of(module):
+    """The objects of a program that its functions may change without being given them: those in its globals and classes."""
+    spaces = {"": module, **{f"{k}.": v for k, v in vars(module).items() if isinstance(v, type) and v.__module__ == module.__name__}}
+    found = {f"{of}{k}": v for of, space in spaces.items() for k, v in vars(space).items() if not k.startswith("_")}
+    return {k: v for k, v in found.items() if has_state(v) and k not in ("LOG", "ARGUMENTS", "PROGRAMS")}
+
+
+def has_state(value):
     if isinstance(value, types.FunctionType):
-        names = zip(value.__code__.co_freevars, value.__closure__ or (), strict=True)
-        cells = {name: cell for name, cell in names if not name.startswith("__ci")}
-        return "function", [inner(content(cell)) for cell in cells.values()], inner(value.__defaults__), inner(value.__dict__)
-    return (type(value).__name__, value) if isinstance(value, int | str | bytes) else type(value).__name__
+        return bool(value.__dict__ or value.__defaults__ or value.__closure__)
+    return not isinstance(value, type | types.ModuleType | types.MemberDescriptorType | property | staticmethod | classmethod)
 
 
 def content(cell):
@@ -118,8 +171,9 @@ def done_by(fn, module, arguments, seconds):
     with warnings.catch_warnings(record=True) as seen, contextlib.redirect_stdout(out):
         warnings.simplefilter("always")
         signal.setitimer(signal.ITIMER_REAL, seconds, 1)  # repeated, in case the program swallows it
+        describe = Description().of
         try:
-            result = described(fn(*arguments))
+            result = describe(fn(*arguments))
         except Endless:
             result = "endless"
         except Exception as error:
@@ -127,7 +181,8 @@ def done_by(fn, module, arguments, seconds):
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
     texts = sorted(str(w.message) for w in seen if not issubclass(w.category, getattr(cinductor, "CinductorWarning", ())))
-    return result, described(list(arguments)), described(list(module.LOG)), out.getvalue(), texts
+    effects = [describe(part) for part in (list(arguments), list(module.LOG), globals_of(module))]
+    return result, *effects, out.getvalue(), texts
 
 
 def check(seed, folder, seconds=60):

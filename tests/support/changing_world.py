@@ -213,7 +213,7 @@ def inside(name, value, wanted):
         yield from (Place(f"{name}[{k}]", part) for k, part in enumerate(value[:8]))
     elif isinstance(value, type):
         yield from of_class(name, value) if is_users(value) else ()
-    elif cls is types.SimpleNamespace or is_users(cls):
+    elif cls in (types.SimpleNamespace, np.vectorize) or is_users(cls):
         yield from of_object(name, value, wanted)
 
 

@@ -1020,3 +1020,57 @@ def kinds_of_errors(x, key):
             return x + 2
 
     return caught({}.__getitem__) + caught([].__getitem__) + caught(int)
+
+
+class Defaults:
+    """Attributes that an object has only after a store."""
+
+    k = 1.0
+    rows = np.zeros(3)
+
+
+@given(Defaults())
+def stores_of_what_the_class_has(x, o):
+    o.k = o.k
+    o.rows += x
+    return x * o.k
+
+
+@given(Defaults())
+def stores_that_undo_each_other(x, o):
+    o.k += 1
+    o.k -= 1
+    return x * o.k
+
+
+@given(Defaults())
+def a_store_under_a_condition(x, o):
+    if x.sum() > 3:
+        o.k = o.k
+    return x * o.k
+
+
+SCALED, DOUBLED = np.vectorize(lambda v, k=2.0: v * k), np.vectorize(lambda v: v * 2.0, otypes=["f8"])
+
+
+@program
+def attributes_of_a_vectorised_function(x):
+    return SCALED(x), DOUBLED(x), DOUBLED(x + 1)
+
+
+@program
+def cells_of_a_function_that_the_call_makes(x):
+    k = x.sum()
+
+    def inner(v):
+        return v * k
+
+    return inner(x), inner.__closure__[0].cell_contents, len(inner.__closure__)
+
+
+UNEQUAL = float("nan")  # found in a container because it is the same object
+
+
+@given(UNEQUAL, {UNEQUAL: 2.0, 1.0: 3.0}, {UNEQUAL}, [UNEQUAL])
+def a_key_that_equals_nothing(x, v, table, kept, rows):
+    return x * table.get(v, 5.0), v in table, v in kept, v in rows, table.setdefault(v, 4.0)

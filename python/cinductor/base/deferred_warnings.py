@@ -11,10 +11,12 @@ So a warning is queued until the outermost call of the thread ends. It is logged
 
 from __future__ import annotations
 
+import functools
 import sys
 import types
 import warnings
 from _thread import _local  # threading itself takes a millisecond to import
+from collections.abc import Callable
 from typing import Any
 
 from .class_lookup import Record
@@ -108,10 +110,25 @@ def state() -> Any:
     return (id(now), list(now), warnings.showwarning)
 
 
-def filters() -> list[Any]:
-    """The active filters; since 3.14 they may belong to a context."""
-    own = getattr(warnings, "_get_filters", None)
-    return warnings.filters if own is None else own()  # type: ignore[return-value]
+# The active filters; since 3.14 they may belong to a context.
+filters: Callable[[], list[Any]] = getattr(warnings, "_get_filters", functools.partial(getattr, warnings, "filters"))
+
+
+def ignoring(
+    category: type[Warning], failures: tuple[type[Exception], ...], f: Callable[..., Any], *args: Any, **kwargs: Any
+) -> Any:
+    """Call f(...) without warnings of a category; None if it fails with one of these exceptions. `warnings.catch_warnings` would
+    make Python give warnings of the user's code again that it has given once, as the default filter asks.
+    """
+    active, own = filters(), ("ignore", None, category, None, 0)
+    active.insert(0, own)
+    try:
+        return f(*args, **kwargs)
+    except failures:
+        return None
+    finally:
+        if own in active:
+            active.remove(own)
 
 
 def give(pending: DeferredWarning) -> None:

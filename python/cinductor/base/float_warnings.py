@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from .. import _core
 from .class_lookup import is_a
-from .deferred_warnings import filters
 
 DIVIDE, OVERFLOW, UNDERFLOW, INVALID = 1, 2, 4, 8
 # Underflow gives no warning by default.
@@ -66,24 +66,8 @@ def quietened(quiet: int, asked: dict[str, Any]) -> int:
 
 
 def reported(flags: int) -> int:
-    """The flags for which NumPy would do something."""
-    asked: dict[str, Any] = {**np.geterr()}
-    return sum(flags & bit for bit, (kind, _) in TEXTS.items() if asked[kind] != "ignore")
-
-
-def are_all_given() -> bool:
-    """True if each warning is given or raised because of a filter or errstate; the default is one per line.
-    pyext/state/error.c checks the same.
-    """
-    if not {"warn", "ignore"}.issuperset(np.geterr().values()):
-        return True
-    for action, message, category, module, _ in filters():
-        if issubclass(RuntimeWarning, category):
-            if action in ("always", "all", "error"):
-                return True
-            if message is None and module is None:
-                return False
-    return False
+    """The flags for which NumPy would do something that filters do not ignore."""
+    return flags & _core.flag_settings()[1]
 
 
 def give(raised: dict[Any, int], flags: int) -> None:

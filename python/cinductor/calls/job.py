@@ -22,7 +22,7 @@ from ..arrays import packages
 from ..base import deferred_warnings, lazy
 from ..base.class_lookup import is_a
 from ..base.signature import signature_of
-from ..base.user_frame import hide_our_frames
+from ..base.user_frame import call_in_place, hide_our_frames
 from ..config import OWN, RACED, config, resolve, user_backend
 from ..diagnosis import events, stats_types
 from . import saved, watching
@@ -99,7 +99,7 @@ class Job:
         self.unraced: str | None = None  # why its latest program has no race, where one was asked for
         self.unused: dict[str, None] = {}  # lines about options that it was given for nothing
         self.warned: set[str] = set()
-        self.flags = 0  # float flags for which NumPy has run a call
+        self.flags = self.flags_changes = 0  # float flags for which NumPy has run a call, while filters had changed so many times
         self.nodes = 0  # of the largest segment compiled
         self.segments: set[Any] = set()  # programs of its pieces, kept alive
         self.plan: Any = None  # how calls are split at breaks: capture/pieces/driver.py
@@ -377,7 +377,7 @@ class Job:
         self.counts["eager"] += 1
         before = account.total
         try:
-            return account.call(self.fn, args, kwargs or {})
+            return call_in_place(account.call, (self.fn, args, kwargs or {}), {})
         finally:
             self.economy.note_call(account.total - before)
 
@@ -405,11 +405,11 @@ class Job:
     def run_eager(self, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Any:
         """Run the original function."""
         self.counts["eager"] += 1
-        return self.fn(*args, **(kwargs or {}))
+        return call_in_place(self.fn, args, kwargs or {})
 
     def repeat(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run the original function for NumPy's warnings, after a captured call: its result is used if that was undone."""
-        return self.fn(*args, **kwargs)
+        return call_in_place(self.fn, args, kwargs)
 
     def why_no_more(self, compiled: Any, bound: tuple[Any, ...]) -> str | None:
         """The reason why a call that no specialisation matches is not compiled, or None. Records which guard of the
@@ -535,6 +535,17 @@ class Job:
             account = account or compiled.account(bound)
             account.spent, account.due = 0.0, max(account.due, self.economy.price)
             account.why = f"{why}; {waits(account, 'another capture')}"
+
+    def note_flags(self, flags: int) -> None:
+        """NumPy has run a call for the warnings of these float flags."""
+        _, _, changes = _core.flag_settings()
+        self.flags = flags | (self.flags if changes == self.flags_changes else 0)
+        self.flags_changes = changes
+
+    def known_flags(self) -> int:
+        """The float flags for which NumPy does not run another call: the default is one warning per line, until filters change."""
+        is_strict, _, changes = _core.flag_settings()
+        return 0 if is_strict or changes != self.flags_changes else self.flags
 
     def warn_of_flags(self, specialization: Any, flags: int) -> None:
         """Warn about float flags that a program which writes to its arguments has raised."""

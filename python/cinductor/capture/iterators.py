@@ -12,7 +12,6 @@ import gc
 import itertools
 import operator
 import types
-import warnings
 import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -21,6 +20,7 @@ import numpy as np
 
 from .. import _core
 from ..base.class_lookup import is_a, offered
+from ..base.deferred_warnings import ignoring
 from ..base.user_frame import PACKAGE
 from .objects import VIEWS_OF_DICTS, Traced, attribute, find_in_class
 
@@ -588,9 +588,7 @@ def over_others(concrete: Any, value: Any) -> Any:
         return value
     if type(value).__reduce__ is object.__reduce__:  # type: ignore[comparison-overlap]
         return None
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)
-        return over_iterators(concrete, value)
+    return ignoring(DeprecationWarning, (), over_iterators, concrete, value)
 
 
 def is_door(f: Any) -> bool:

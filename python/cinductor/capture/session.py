@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core
-from ..base import float_warnings, interrupt, signals, user_frame
+from ..base import interrupt, signals, user_frame
 from ..base.class_lookup import is_a
 from ..base.region_outcome import IN_PYTHON, RegionOutcome
 from ..base.signals import Abandon, OverBudget, Raised, Replan, Signal, Suspect
@@ -141,7 +141,7 @@ def guarded(job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, backend
     except signals.Deferred as asked:
         instead, why = functools.partial(wait_for_build, account, asked.of), str(asked)
     except Suspect as reason:
-        job.flags |= reason.args[0]
+        job.note_flags(reason.args[0])
         instead, why = Job.run_once, "floating-point flags"
     except signals.NotPaid as reason:
         instead, why = functools.partial(postpone, account), str(reason)
@@ -363,7 +363,7 @@ def begin(job: Job, bound: Any, way: Assumptions, allowance: Allowance) -> Stage
     stage.allowance, stage.limit, stage.why_whole = allowance, allowance.left(way.regions), job.why_whole
     stage.effects.why_whole = job.why_whole
     stage.most_nodes = job.option("node_limit")
-    stage.effects.flags = 0 if job.flags and float_warnings.are_all_given() else job.flags
+    stage.effects.flags = job.flags and job.known_flags()
     return stage
 
 
@@ -411,7 +411,6 @@ def on_stage(stage: Stage, job: Job, compiled: Any, bound: Any, args: Any, kwarg
         return made, outcome
     is_undone = made is _core.MISSING  # NumPy has warnings to give
     if is_undone or (specialization is not None and stage.effects.can_run_again() and stage.effects.take_flags()):
-        job.flags |= stage.effects.flags
         answer = job.repeat(args, kwargs)
         return answer if is_undone else made, outcome
     stage.effects.look_at_flags()

@@ -58,11 +58,25 @@ class Stores:
             for place, item in places.items():
                 key = (place,) if kind == "attr" else (type(place), place)
                 entered = self.sources.entered_by(kind, self.sources.source_of(value), *key)
-                if entered is None or entered[1] is not item:
+                is_same = entered is not None and entered[1] is item
+                if not is_same or (kind == "attr" and not self.is_held(value, place)):
                     changed[place] = item
             if changed:
                 pairs.append((value, changed))
         return pairs
+
+    def is_held(self, value: Any, name: str) -> bool:
+        """True if the object itself has an attribute, not only its class; guarded, so that a store of the value that it has
+        changes nothing.
+        """
+        own, source = attributes_of(value), self.sources.source_of(value)
+        if is_slot_of(type(value), self.sources.class_attr(type(value), name)):
+            return True
+        if type(own) is not dict or name not in own or source is None or not self.tracer.may_check():
+            return False
+        holder = self.sources.source("attr", source, "__dict__")
+        self.sources.check_once(self.sources.source("item", holder, name), "same", self.sources.source("attr", source, name))
+        return True
 
     def take(self) -> list[tuple[Any, dict[Any, Any]]]:
         """Remove and return the objects with their deferred stores."""

@@ -39,6 +39,8 @@ def apply_along_axis(
 ) -> Any:
     """np.apply_along_axis: the first row determines the shape and dtype of the results."""
     x = np.asanyarray(arr)
+    if x.size == 0:
+        raise Otherwise
     turned = np.moveaxis(x, axis, -1)
     outer = turned.shape[:-1]
     rows = turned.reshape((-1, turned.shape[-1]))

@@ -57,6 +57,7 @@ from .calls import (
     dispatch,
     enter_families,
     enter_row,
+    leave_nan,
     understands,
     understands_family,
     understands_late,
@@ -399,6 +400,8 @@ def is_in(scope: Hooks, value: Any, members: Any) -> bool:
     if hooked_in((value, members)) is not None:
         return scope.stage.materialise(value) in scope.stage.materialise(members)
     own = scope.stage.lifting.own
+    if is_a(members, dict | set | frozenset):
+        leave_nan(scope, value)
     return own(value) in own(members)
 
 

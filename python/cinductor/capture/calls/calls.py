@@ -313,6 +313,8 @@ def call_method(
         if not owner and name in ("get", "pop") and len(args) == 2:
             guard_empty(scope, owner)
             return args[1]
+    if args and is_a(owner, dict | set | frozenset):
+        leave_nan(scope, args[0])
     if type(owner) in ROWS and ROWS[type(owner)].is_memory and contains_traced((*args, *kwargs.values())):
         scope.stage.sources.note_opaque(owner)
     if scope.stage.sources.source_of(owner) is None:
@@ -320,6 +322,12 @@ def call_method(
     if type(owner) in ROWS and not ROWS[type(owner)].outlives:
         return call_unknown(scope, f, args, kwargs)
     return call_container(scope, f, owner, method, args, kwargs)
+
+
+def leave_nan(scope: Hooks, key: Any) -> None:
+    """Let Python run a call that looks for a NaN of an argument by its hash, which is that of one object."""
+    if type(key) is Traced and key.kind != "array" and key.dtype.kind in "fc" and hash(key) and key != key:  # noqa: PLR0124
+        scope.stage.effects.abandon("looks for a NaN by its hash, which is that of one object")
 
 
 def call_container(

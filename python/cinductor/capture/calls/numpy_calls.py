@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import gc
 import types
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -350,20 +351,29 @@ def call_of_draws(scope: Hooks, f: Draw, args: tuple[Any, ...], kwargs: dict[str
     return call_function(scope, source, (getattr(f.generator, draw), population, *args[1:]), kwargs)
 
 
+VECTORIZE = ("otypes", "excluded", "signature", "cache", "pyfunc")  # attributes of np.vectorize's object
+
+
 def call_vectorized(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A call of np.vectorize's object: a loop over elements that inlines its function."""
     stage = scope.stage
-    otypes, function = f.otypes, f.pyfunc
+    otypes, excluded, signature, cache, function = (scope.attr(f, name) for name in VECTORIZE)
     args = tuple(stage.lift_nested(a) for a in args)
-    plain = not kwargs and not f.excluded and f.signature is None and len(otypes or "1") == 1
+    plain = not kwargs and scope.not_(excluded) and signature is None and not cache and len(otypes or "1") == 1
     has_array = any(type(a) is Traced and a.ndim and stage.tracer.is_positive(a.size) for a in args)
-    if not plain or not has_array or type(function) is not types.FunctionType or f.cache:
+    is_inlined = plain and has_array and type(function) is types.FunctionType
+    if not is_inlined or (otypes and not is_called_by(f, function, len(args))):
         return call_unknown(scope, f, args, kwargs)
-    source = stage.sources.source_of(f)
-    if source is not None and source >= 0:
-        function = stage.lift_guarded(function, stage.sources.source("attr", source, "pyfunc"))
     dtype = np.dtype(otypes[0]) if otypes else None
     return call_function(scope, composites.vectorized, (function, dtype, *args), {})  # type: ignore[arg-type]
+
+
+def is_called_by(f: Any, function: Any, count: int) -> bool:
+    """True if np.vectorize's object calls this function, which is its `pyfunc`. If it has dtypes, its first call keeps the
+    function that it calls for so many arguments, and later ones call that.
+    """
+    kept = f._ufunc.setdefault(count, np.frompyfunc(function, count, 1))
+    return any(part is function for part in gc.get_referents(kept))
 
 
 def call_ufunc_at(scope: Hooks, f: Any, args: tuple[Any, ...]) -> Any:

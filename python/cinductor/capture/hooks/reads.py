@@ -48,6 +48,7 @@ from ..objects import (
     is_standard,
 )
 from ..sources import function_of
+from ..syntax.stage_calls import STAGE
 
 if TYPE_CHECKING:
     from ..call_state import Stage
@@ -138,6 +139,17 @@ class Reads(Hooks):
 
     def _read_stand_in(self, value: Any, name: str) -> Read:
         return getattr(self.stage.materialise(value), name), OWN
+
+    def _read_function(self, value: types.FunctionType, name: str) -> Read:
+        """The closure of a function that a captured call made is shown without cinductor's own variable."""
+        names = value.__code__.co_freevars
+        if name != "__closure__" or STAGE not in names:
+            return self._read_object(value, name)
+        cells = tuple(cell for held, cell in zip(names, value.__closure__ or (), strict=True) if held != STAGE) or None
+        if self.stage.sources.source_of(value) is None:
+            return cells, OWN
+        self.stage.effects.stop("reads the closure of a function that an earlier call made")
+        return cells, OPAQUE
 
     # --- modules ---
 
@@ -414,6 +426,7 @@ READERS: dict[Any, Callable[..., Read]] = {
     FLAGS: Reads._read_flags,
     Flat: Reads._read_flat,
     np.broadcast: Reads._read_broadcast,
+    types.FunctionType: Reads._read_function,
     types.ModuleType: Reads._read_module,
     types.MethodType: Reads._read_method,
     super: Reads._read_super,

@@ -16,15 +16,16 @@ import __future__
 
 import ast
 import copy
+import functools
 import gc
 import linecache
 import sys
 import types
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from ... import _core
+from ...base.deferred_warnings import ignoring
 from ...base.user_frame import wrong
 from . import bytecode, desugar
 from .control import Control
@@ -88,15 +89,9 @@ def _parse_whole(lines: list[str]) -> ast.Module | None:
     return known[1]
 
 
-def silently(make: Callable[..., Any], *args: Any, **options: Any) -> Any:
-    """The result of ast.parse or compile, or None if it fails. Warnings about the source are
-    suppressed, because Python issued them when it compiled the file."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return make(*args, **options)
-    except (SyntaxError, ValueError, RecursionError):
-        return None
+# Calls ast.parse or compile; None if it fails. Warnings about the source are suppressed, because Python issued them when it
+# compiled the file.
+silently: Callable[..., Any] = functools.partial(ignoring, Warning, (SyntaxError, ValueError, RecursionError))
 
 
 def is_source_of(node: FunctionNode, code: types.CodeType, owner: str, imports: Iterable[str]) -> bool:
