@@ -69,7 +69,7 @@ def clip(
     high = max if a_max is None else a_max
     if (min is not None and a_min is not None) or (max is not None and a_max is not None):
         raise ValueError("given twice")
-    x = array(t, a) if type(a) is not Traced else a
+    x = a if type(a) is Traced and a.kind != "python" else array(t, a)
     given = [v for v in (x, low, high) if v is not None]
     dtype = result_type(*given)
     if low is None and high is None:
