@@ -36,7 +36,7 @@ def as_it_lies(t: Any, x: Any, dtype: np.dtype) -> Any:
 
 
 @function("where")
-def where(t: Any, condition: Any, *choice: Any) -> Any:
+def where(t: Any, condition: Any, /, *choice: Any) -> Any:
     """np.where: returns an array also for rank 0. With one argument its shape depends on data."""
     if not choice:
         return np.nonzero(condition)
@@ -214,7 +214,7 @@ def dummy_dtype(value: Any) -> Any:
 
 
 @function("putmask", writes=True)
-def putmask(t: Any, a: Any, mask: Any, values: Any) -> None:
+def putmask(t: Any, a: Any, /, mask: Any, values: Any) -> None:
     """np.putmask with one value, or with as many as the array has."""
     if not is_out(a):
         raise TypeError("no array")
@@ -228,7 +228,7 @@ def putmask(t: Any, a: Any, mask: Any, values: Any) -> None:
 
 
 @method("conj", "conjugate")
-def conj(t: Any, self: Any, out: Any = None) -> Any:
+def conj(t: Any, self: Any, out: Any = None, /) -> Any:
     """ndarray.conj"""
     if self.kind == "python" and self.dtype.kind != "b" and out is None:
         is_complex = self.dtype.kind == "c"
