@@ -244,3 +244,44 @@ FOUND = {
 def test_every_kind(name):
     for kind in KINDS.values():
         check(FOUND[name], lambda kind=kind: (kind(FIRST["x"]),))
+
+
+def masked(x, a):
+    print(end="", flush=True)
+    x[x > 0] = a
+    return x
+
+
+def chosen(x, a):
+    print(end="", flush=True)
+    return np.where(x > 1, x, a)
+
+
+def spaced(x, a):
+    print(end="", flush=True)
+    return np.linspace(x, a, 3)
+
+
+def put(x, a):
+    print(end="", flush=True)
+    np.put(x, 1, a)
+    return x
+
+
+def limited(x, a):
+    print(end="", flush=True)
+    return np.clip(x, 0, a)
+
+
+def joined(x, a):
+    print(end="", flush=True)
+    return np.concatenate([x, [a]])
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("function", [masked, chosen, spaced, put, limited, joined])
+def test_a_dtype_without_kernels_after_an_effect(function):
+    """The call cannot begin anew in NumPy, so NumPy computes that statement."""
+    for dtype in ("i1", "f4"):
+        for number in (np.longdouble(1.5), np.array([1.5], "g")[0], np.clongdouble(2)):
+            check(function, lambda d=dtype, n=number: (np.arange(4).astype(d), n))

@@ -82,6 +82,10 @@ class Row:
             return made
         except (TypeError, ValueError, IndexError, OverflowError, AttributeError) as error:
             own: Any = error
+        except _core.Unsupported as error:  # of a dtype: NumPy has it, also after an effect, when the call cannot begin anew
+            if t.fullgraph:
+                raise
+            raise NotCaptured(str(error)) from error
         # Not inside of the handler, so that NumPy's exceptions get no internal context.
         numpys = numpys_error(self.function, owner, args, kwargs)
         context = None if numpys is None else numpys.__context__
