@@ -281,7 +281,7 @@ def joined(x, a):
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("function", [masked, chosen, spaced, put, limited, joined])
 def test_a_dtype_without_kernels_after_an_effect(function):
-    """The call cannot begin anew in NumPy, so NumPy computes that statement."""
+    """The call cannot restart in NumPy, so NumPy computes that statement."""
     for dtype in ("i1", "f4"):
         for number in (np.longdouble(1.5), np.array([1.5], "g")[0], np.clongdouble(2)):
             check(function, lambda d=dtype, n=number: (np.arange(4).astype(d), n))

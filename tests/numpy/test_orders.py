@@ -214,7 +214,7 @@ def test_the_least_of_all_is_the_zero_and_the_nan_that_numpy_takes(ufunc, dtype,
 
 
 def centred(x, m):
-    """What nanvar does: the update in place and the sum are one loop, and one of its stores reads what it writes."""
+    """The steps of nanvar. The updates in place and the sum are one loop, whose store reads what it overwrites."""
     y = np.array(x)
     np.copyto(y, 0, where=m)
     mean = np.sum(y, keepdims=True)

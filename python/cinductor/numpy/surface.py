@@ -82,7 +82,7 @@ class Row:
             return made
         except (TypeError, ValueError, IndexError, OverflowError, AttributeError) as error:
             own: Any = error
-        except _core.Unsupported as error:  # of a dtype: NumPy has it, also after an effect, when the call cannot begin anew
+        except _core.Unsupported as error:  # of a dtype: NumPy has it. After an effect the call cannot restart
             if t.fullgraph:
                 raise
             raise NotCaptured(str(error)) from error
