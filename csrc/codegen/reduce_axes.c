@@ -96,21 +96,20 @@ read_strips(CiReducer *r, const CiExpr *count)
     ci_build_leave(&r->b, outside);
 }
 
-void
-ci_reduce_fill_strips(CiReducer *r, const CiExpr *first, const CiExpr *count)
+/* Fills the strips, whose first point is `first`, with the points from `begin` to `end`. */
+static void
+fill_range(CiReducer *r, const CiExpr *first, const CiExpr *begin, const CiExpr *end)
 {
     CiSym *sym = r->b.sym;
-    first = ci_expr_add(sym, r->first, first);
-    const CiExpr *zero = ci_expr_const(sym, 0), *end = ci_expr_add(sym, first, count);
+    const CiExpr *zero = ci_expr_const(sym, 0);
     if (r->fold->nvars == 1) {
-        const CiExpr *to[] = {first};
-        fill_line(r, to, zero, count);
-        read_strips(r, count);
+        const CiExpr *to[] = {begin};
+        fill_line(r, to, ci_expr_sub(sym, begin, first), ci_expr_sub(sym, end, begin));
         return;
     }
     CiMemory *done = ci_build_alloc(&r->b, ci_build_name(&r->b, "done"), CI_DTYPE_i64, 1,
                                     CI_SPACE_register, ci_expr_const(sym, 1));
-    ci_build_store(&r->b, done, zero, ci_build_index(&r->b, first));
+    ci_build_store(&r->b, done, zero, ci_build_index(&r->b, begin));
     CiStmt *loop = ci_build_add(&r->b, CI_STMT_loop);
     CiStmts *outside = ci_build_enter(&r->b, &loop->body);
     const CiExpr *from = ci_build_bind(&r->b, ci_build_load(&r->b, done, zero, 1),
@@ -119,6 +118,13 @@ ci_reduce_fill_strips(CiReducer *r, const CiExpr *first, const CiExpr *count)
     const CiExpr *more = fill_piece(r, from, first, end);
     ci_build_store(&r->b, done, zero, ci_build_index(&r->b, ci_expr_add(sym, from, more)));
     ci_build_leave(&r->b, outside);
+}
+
+void
+ci_reduce_fill_strips(CiReducer *r, const CiExpr *first, const CiExpr *count)
+{
+    first = ci_expr_add(r->b.sym, r->first, first);
+    fill_range(r, first, first, ci_expr_add(r->b.sym, first, count));
     read_strips(r, count);
 }
 
@@ -156,6 +162,30 @@ ci_reduce_open_window(CiReducer *r)
     }
 }
 
+static bool
+is_store(const CiStmt *stmt)
+{
+    return stmt->kind == CI_STMT_store;
+}
+
+/* Moves the points from `first` to `end`, which the window already has, to its beginning. */
+static void
+keep_rest(CiReducer *r, const CiExpr *first, const CiExpr *end, const CiExpr *most)
+{
+    CiSym *sym = r->b.sym;
+    const CiExpr *from =
+        ci_build_bind(&r->b, ci_build_load(&r->b, r->from, ci_expr_const(sym, 0), 1), most);
+    const CiExpr *gap = ci_build_named(&r->b, ci_expr_sub(sym, first, from));
+    CiStmt *loop =
+        ci_build_for(&r->b, "j", ci_build_named(&r->b, ci_expr_sub(sym, end, first)), CI_RUN_serial);
+    CiStmts *outside = ci_build_enter(&r->b, &loop->body);
+    for (int k = 0; k < r->fold->ninto; k++) {
+        int value = ci_build_load(&r->b, r->strips[k], ci_expr_add(sym, gap, loop->vars[0]), 1);
+        ci_build_store(&r->b, r->strips[k], loop->vars[0], value);
+    }
+    ci_build_leave(&r->b, outside);
+}
+
 const CiExpr *
 ci_reduce_through_window(CiReducer *r, const CiExpr *first, const CiExpr *count)
 {
@@ -168,7 +198,12 @@ ci_reduce_through_window(CiReducer *r, const CiExpr *first, const CiExpr *count)
     CiStmts *outside = ci_build_enter(&r->b, &more->body);
     const CiExpr *width = ci_build_named(
         &r->b, ci_expr_min(sym, ci_expr_const(sym, WINDOW), ci_expr_sub(sym, r->extent, first)));
-    ci_reduce_fill_strips(r, first, width);
+    bool is_once = ci_stmts_have(&r->fold->body, is_store); /* it may read what it writes */
+    if (is_once)
+        keep_rest(r, first, end, most);
+    const CiExpr *whole = ci_expr_add(sym, r->first, first);
+    fill_range(r, whole, is_once ? ci_expr_add(sym, r->first, end) : whole,
+               ci_expr_add(sym, whole, width));
     ci_build_store(&r->b, r->from, zero, ci_build_index(&r->b, first));
     ci_build_store(&r->b, r->end, zero, ci_build_index(&r->b, ci_expr_add(sym, first, width)));
     ci_build_leave(&r->b, outside);

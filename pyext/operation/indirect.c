@@ -3,6 +3,7 @@
  * Indices are wrapped and checked while the graph is built. A length that depends on data becomes
  * a symbol of the tracer. The surface (numpy/) expresses NumPy's functions by these methods. */
 #include "graph/methods.h"
+#include "ir/layout.h"
 #include "value/index.h"
 
 typedef struct Indirect {
@@ -120,17 +121,28 @@ wrap_indices(const Indirect *job, const CiNode *a, CiNode **wrapped)
 /* ---- gather ---- */
 
 /* The layout of NumPy's result: the axes of the indices outside, inside them those of the array
- * in memory order. */
+ * in memory order. If one element remains for each index, the result is laid out like the indices. */
 static const int8_t *
-gathered_order(const Indirect *job, const CiNode *a, CiNode *const *indices)
+gathered_order(const Indirect *job, const CiNode *a)
 {
-    int8_t *order = CI_NEW_ARRAY(job->building.graph->ctx, int8_t, 2 * CI_MAX_RANK);
+    CiContext *ctx = job->building.graph->ctx;
+    int8_t *order = CI_NEW_ARRAY(ctx, int8_t, 2 * CI_MAX_RANK);
+    CiNode *indices[CI_MAX_INDICES];
     int nindex = 0, count = 0;
 
-    for (int k = 0; k < job->naxes; k++)
+    for (int k = 0; k < job->naxes; k++) {
+        indices[k] = cx_node(job->indices[k]);
         nindex = indices[k]->rank > nindex ? indices[k]->rank : nindex;
+    }
+    const int8_t *outer = ci_layout_broadcast_order(ctx, nindex, job->naxes, indices);
+    bool is_alike = true;
+    for (int k = 0, i = 0; k < a->rank; k++) {
+        bool is_indexed = i < job->naxes && job->axes[i] == k;
+        i += is_indexed;
+        is_alike &= is_indexed || ci_expr_equals_const(a->sizes[k], 1);
+    }
     for (int k = 0; k < nindex; k++)
-        order[count++] = (int8_t)(job->axes[0] + k);
+        order[count++] = (int8_t)(job->axes[0] + (is_alike ? outer[k] : k));
     for (int k = 0; k < a->rank; k++) {
         int axis = a->order[k], before = 0;
         bool is_indexed = false;
@@ -155,7 +167,7 @@ body_gather(CiContext *ctx, void *arg)
         return;
     job->building.result =
         ci_graph_gather(job->building.graph, a, job->naxes, job->axes, wrapped,
-                        job->is_plain ? NULL : gathered_order(job, a, wrapped), job->building.loc);
+                        job->is_plain ? NULL : gathered_order(job, a), job->building.loc);
 }
 
 PyObject *

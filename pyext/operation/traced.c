@@ -46,7 +46,8 @@ get_attribute(PyObject *self, PyObject *name)
         return NULL;
     if (cx_kind(t) != CI_KIND_python && state->methods != NULL) {
         PyObject *handler = cx_dict_find(state->methods, name, &failed);
-        if (handler != NULL)
+        bool is_array = cx_kind(t) == CI_KIND_array; /* numbers have fewer methods */
+        if (handler != NULL && (is_array || PyObject_HasAttr((PyObject *)cx_traced_class(t), name)))
             return cx_bound_method_new(t, name, handler);
         if (failed)
             return NULL;

@@ -550,6 +550,20 @@ done:
     return result;
 }
 
+/* An operand of outer, which NumPy makes an array of: a Python number becomes one of NumPy's. */
+static CxTraced *
+outer_operand(CxTracer *tracer, PyObject *given)
+{
+    CxTraced *x = cx_lifted(tracer, given), *strong = NULL;
+
+    if (x == NULL || cx_kind(x) != CI_KIND_python)
+        return x;
+    if (cx_traced_prepare(x) == 0)
+        strong = (CxTraced *)cx_traced_from_node(tracer, cx_node(x), CI_KIND_scalar);
+    Py_DECREF(x);
+    return strong;
+}
+
 PyObject *
 cx_ufunc_outer(CxTracer *tracer, int ufunc, PyObject *args, PyObject *kwargs)
 {
@@ -561,8 +575,8 @@ cx_ufunc_outer(CxTracer *tracer, int ufunc, PyObject *args, PyObject *kwargs)
     if (PyTuple_GET_SIZE(args) != 2)
         return cx_ufunc_fallback(tracer, state->ufuncs[ufunc], state->str_outer, args, kwargs,
                                  "wrong operands");
-    a = cx_lifted(tracer, PyTuple_GET_ITEM(args, 0));
-    b = a ? cx_lifted(tracer, PyTuple_GET_ITEM(args, 1)) : NULL;
+    a = outer_operand(tracer, PyTuple_GET_ITEM(args, 0));
+    b = a ? outer_operand(tracer, PyTuple_GET_ITEM(args, 1)) : NULL;
     if (b == NULL)
         goto done;
     int ra = cx_rank(a), rb = cx_rank(b);

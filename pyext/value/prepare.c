@@ -185,11 +185,15 @@ cx_traced_prepare(CxTraced *t)
     return t->view != NULL ? prepare_view(t) : 0;
 }
 
-/* Checks that target may be written; the message is NumPy's for this kind of write. 1: it is a
+/* Checks that target is an array that may be written; the message is NumPy's for this kind of write. 1: it is a
  * broadcast view, so NumPy must write it. */
 int
 cx_check_writable(const CxTraced *target, const char *message)
 {
+    if (cx_kind(target) != CI_KIND_array) {
+        PyErr_SetString(PyExc_TypeError, "a number has no elements to write to");
+        return -1;
+    }
     if (cx_access(target) != CX_READONLY)
         return 0;
     PyErr_SetString(PyExc_ValueError, message);

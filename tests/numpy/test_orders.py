@@ -6,6 +6,7 @@ import zlib
 
 import numpy as np
 import pytest
+import ways
 
 import cinductor
 
@@ -210,3 +211,35 @@ def test_the_least_of_all_is_the_zero_and_the_nan_that_numpy_takes(ufunc, dtype,
                 want = ufunc.reduce(part, axis=None)
                 got = fold(part)
                 assert type(got) is type(want) and got.tobytes() == want.tobytes(), (part.shape, got, want)
+
+
+def centred(x, m):
+    """The steps of nanvar. The updates in place and the sum are one loop, whose store reads what it overwrites."""
+    y = np.array(x)
+    np.copyto(y, 0, where=m)
+    mean = np.sum(y, keepdims=True)
+    np.divide(mean, y.size, out=mean)
+    np.subtract(y, mean, out=y)
+    np.copyto(y, 0, where=m)
+    np.multiply(y, y, out=y)
+    return np.sum(y)
+
+
+def doubled(x, m):
+    y = np.where(m, 0, x)
+    y *= 3
+    y += 1
+    return np.sum(y), y
+
+
+def variances(x, m):
+    return np.nanvar(x), np.nanstd(x, ddof=1), np.nanmean(x)
+
+
+@pytest.mark.ways(*ways.CPU)
+@pytest.mark.parametrize("function", [centred, doubled, variances])
+def test_updates_are_made_once_in_sums_over_several_axes(function, way):
+    """NumPy's order of additions needs elements again at the border of two blocks, beyond 1024 of them."""
+    values = np.random.default_rng(5).normal(size=(74, 122)) * 50
+    arrays = [values[::2, ::2], values[:37, :61].astype("f4").T, np.broadcast_to(values[0, :61], (37, 61)), values[:60].reshape(5, 12, 122).T[::3]]
+    way.check(function, *((x, np.isnan(x)) for x in arrays))

@@ -6,7 +6,9 @@ one program.
 """
 
 import importlib
+import inspect
 import itertools
+import warnings
 
 import numpy as np
 import pytest
@@ -755,3 +757,37 @@ def test_results_are_stored_in_arrays_alone(name):
                 except (TypeError, ValueError) as error:
                     found.append((type(error), str(error)))
             assert found[0] == found[1]
+
+
+def refused_keywords(function, names):
+    """The parameters that NumPy's function takes by position alone, or not at all."""
+    found = []
+    for name in names:
+        try:
+            function(**{name: None})
+        except TypeError as error:
+            if "keyword" in str(error):
+                found.append(name)
+        except Exception:  # of the value, or of other arguments
+            pass
+    return found
+
+
+def test_no_keyword_that_numpy_refuses():
+    """A handler takes no argument by a keyword that NumPy's function does not have."""
+    owner = np.ones((2, 2))
+    surface.load()
+    rows = [(row, getattr(owner, name)) for name, row in surface.methods.items() if not name.startswith("__") and hasattr(owner, name)]
+    rows += [(row, row.function) for row in surface.functions_by_id.values() if not isinstance(row.function, type)]
+    seen = 0
+    for row, function in rows:
+        if not hasattr(row.handler, "__code__"):
+            continue
+        taken = [p.name for p in inspect.signature(row.handler).parameters.values() if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
+        taken = taken[1 + (function is not row.function) :] if taken[:1] == ["t"] else taken
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            refused = set(refused_keywords(function, taken)) - {name for name in taken if name.endswith("_")}
+        assert not refused, (function, refused)
+        seen += len(taken)
+    assert seen > 200

@@ -81,11 +81,15 @@ def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
 def cond(x: Any, p: Any = None) -> Any:
     """np.linalg.cond"""
     x = np.asarray(x)
+    if 0 in x.shape[-2:] or x.dtype == np.float16:
+        raise Otherwise
     if p is None or p == 2 or p == -2:
         s = np.linalg.svd(x, compute_uv=False)
         r = s[..., -1] / s[..., 0] if p == -2 else s[..., 0] / s[..., -1]
     else:
-        r = np.linalg.norm(x, p, axis=(-2, -1)) * np.linalg.norm(np.linalg.inv(x), p, axis=(-2, -1))
+        inverse = np.linalg.inv(x.astype(np.result_type(x, np.float64)))
+        r = np.linalg.norm(x, p, axis=(-2, -1)) * np.linalg.norm(inverse, p, axis=(-2, -1))
+        r = r.astype(np.float32 if x.dtype in (np.float32, np.complex64) else np.float64)
     if not np.isfinite(r).all():
         raise Otherwise
     return r

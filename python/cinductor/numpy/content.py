@@ -72,7 +72,7 @@ def astype_function(t: Any, x: Any, dtype: Any, /, *, copy: bool = True, device:
 
 
 @method("fill")
-def fill(t: Any, self: Any, value: Any) -> None:
+def fill(t: Any, self: Any, value: Any, /) -> None:
     """ndarray.fill"""
     if type(value) is not Traced and not is_a(value, int | float | complex | np.generic):
         value = operand(t, value, self.dtype)

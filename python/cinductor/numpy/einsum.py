@@ -9,6 +9,7 @@ import numpy as np
 from ..base.class_lookup import is_a
 from .surface import (
     Traced,
+    any_varies,
     array,
     as_result,
     function,
@@ -29,6 +30,7 @@ def einsum(t: Any, *operands: Any, out: Any = None, optimize: Any = False, **kwa
     """np.einsum: a permutation of one operand is a view, outer products are element-wise, the rest is a library call.
     """
     refuse(kwargs, "keyword " + ", ".join(kwargs))
+    refuse(any_varies(optimize), "optimize= that varies")
     terms, output, xs = parsed(t, operands)
     if len(terms) != len(xs) or any(len(s) != x.ndim for s, x in zip(terms, xs, strict=True)):
         raise ValueError("subscripts")
@@ -44,36 +46,41 @@ def einsum(t: Any, *operands: Any, out: Any = None, optimize: Any = False, **kwa
     xs = [in_place(t, x, dtype) for x in xs]
     shape = tuple(extent[c] for c in output)
     repeats = any(len(set(s)) != len(s) for s in terms)
-    if len(xs) == 1 and set(output) == set(extent):
+    path = optimize if is_a(optimize, str | list | tuple) else bool(optimize)
+    is_joined = set(output) == set(extent) and (bool(output) or path is False)
+    if len(xs) == 1 and is_joined:
         return into(t, out, as_result(t, turned(t, xs[0], terms[0], output)))
-    if not repeats and set(output) == set(extent):
+    if not repeats and is_joined:
         made = aligned_product(t, terms, xs, output)
         return into(t, out, made)
-    subscripts, path = f"{','.join(terms)}->{output}", bool(optimize)
-    order = memory_order(subscripts, xs, path)
+    subscripts = f"{','.join(terms)}->{output}"
+    order, is_array = layout(subscripts, xs, path)
 
     def call(*arrays: Any) -> None:
         *real, result = arrays
         result[...] = np.einsum(subscripts, *real, optimize=path).transpose(order)
 
-    key = f"{subscripts} {path} {order}"
+    key = f"{subscripts} {path!r} {order}"
     made = t.extern("einsum", key, call, xs, tuple(shape[k] for k in order), dtype)
     made = t.permute(made, np.argsort(order).tolist()) if order else made
-    return into(t, out, as_result(t, made))
+    return into(t, out, made if is_array else as_result(t, made))
 
 
-def memory_order(subscripts: str, xs: list[Any], optimize: bool) -> list[int]:
-    """The result's axes, outermost in memory first, found by calling NumPy on small operands with the same layout."""
+def layout(subscripts: str, xs: list[Any], optimize: Any) -> tuple[list[int], bool]:
+    """The result's axes, outermost in memory first, and whether it is an array, not a number, if it has none. Both are found
+    by calling NumPy on small operands with the same layout.
+    """
     path: Any = False
-    if optimize:
+    if optimize is not False:
         like = [np.broadcast_to(np.empty((), x.dtype), [int(n) for n in x.shape]) for x in xs]
-        path = np.einsum_path(subscripts, *like, optimize=True)[0]
+        path = np.einsum_path(subscripts, *like, optimize=optimize)[0]
     small = []
     for x in xs:
         axes = sorted(range(x.ndim), key=lambda k, x=x: -abs(x.strides[k]))
-        small.append(np.ones((2,) * x.ndim, x.dtype).transpose(np.argsort(axes)))
-    strides = np.einsum(subscripts, *small, optimize=path).strides
-    return sorted(range(len(strides)), key=lambda k: -strides[k])
+        sizes = [1 if is_one(x.shape[k]) else 2 for k in axes]
+        small.append(np.ones(sizes, x.dtype).transpose(np.argsort(axes)))
+    made = np.einsum(subscripts, *small, optimize=path)
+    return sorted(range(made.ndim), key=lambda k: -made.strides[k]), is_a(made, np.ndarray)
 
 
 def parsed(t: Any, operands: Any) -> tuple[list[str], str, list[Any]]:

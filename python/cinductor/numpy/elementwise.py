@@ -36,7 +36,7 @@ def as_it_lies(t: Any, x: Any, dtype: np.dtype) -> Any:
 
 
 @function("where")
-def where(t: Any, condition: Any, *choice: Any) -> Any:
+def where(t: Any, condition: Any, /, *choice: Any) -> Any:
     """np.where: returns an array also for rank 0. With one argument its shape depends on data."""
     if not choice:
         return np.nonzero(condition)
@@ -69,7 +69,7 @@ def clip(
     high = max if a_max is None else a_max
     if (min is not None and a_min is not None) or (max is not None and a_max is not None):
         raise ValueError("given twice")
-    x = array(t, a) if type(a) is not Traced else a
+    x = a if type(a) is Traced and a.kind != "python" else array(t, a)
     given = [v for v in (x, low, high) if v is not None]
     dtype = result_type(*given)
     if low is None and high is None:
@@ -214,7 +214,7 @@ def dummy_dtype(value: Any) -> Any:
 
 
 @function("putmask", writes=True)
-def putmask(t: Any, a: Any, mask: Any, values: Any) -> None:
+def putmask(t: Any, a: Any, /, mask: Any, values: Any) -> None:
     """np.putmask with one value, or with as many as the array has."""
     if not is_out(a):
         raise TypeError("no array")
@@ -228,7 +228,7 @@ def putmask(t: Any, a: Any, mask: Any, values: Any) -> None:
 
 
 @method("conj", "conjugate")
-def conj(t: Any, self: Any, out: Any = None) -> Any:
+def conj(t: Any, self: Any, out: Any = None, /) -> Any:
     """ndarray.conj"""
     if self.kind == "python" and self.dtype.kind != "b" and out is None:
         is_complex = self.dtype.kind == "c"

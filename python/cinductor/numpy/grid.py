@@ -150,7 +150,8 @@ def tri(
     """np.tri; NumPy's own source chooses the dtype of the indices by the sizes."""
     refuse(like is not None, "like=")
     made = wanted_dtype(dtype)
-    refuse(is_a(k, np.unsignedinteger), "an offset that has no sign")
+    narrow = [is_a(v, np.integer) and v.dtype != np.int64 for v in (N, M, k)]
+    refuse(any(narrow), "sizes in integers that may overflow")
     rows = whole(N)
     shape = tuple(t.size_max(n, 0) for n in (rows, rows if M is None else whole(M)))
     return cast(t, np.greater_equal(t.iota(shape, 0) + whole(k), t.iota(shape, 1)), made)

@@ -17,6 +17,7 @@ from .surface import (
     array,
     as_result,
     cast,
+    common_type,
     function,
     into,
     is_one,
@@ -409,7 +410,7 @@ def choose_among(t: Any, a: Any, choices: Any, out: Any = None, mode: str = "rai
         choices = [choices[k] for k in range(operator.index(choices.shape[0]))]
     arrays = [array(t, c) for c in choices]
     refuse(len({rank(c) == 0 for c in choices}) > 1, "numbers among the arrays")
-    dtype = np.result_type(*(c.dtype for c in arrays))
+    dtype = common_type(list(choices), arrays)
     index, last = cast(t, index, INT64), len(arrays) - 1
     if mode == "wrap":
         index = t.apply("remainder", index, last + 1)
@@ -422,10 +423,11 @@ def choose_among(t: Any, a: Any, choices: Any, out: Any = None, mode: str = "rai
         require(t, t.reduce("all", inside, None), "invalid entry in choice array")
     elif mode != "clip":
         raise ValueError("mode")
-    made = cast(t, arrays[-1], dtype)
+    arrays = [cast(t, c, dtype, "unsafe") for c in arrays]
+    made = arrays[-1]
     for k in range(last - 1, -1, -1):
         picks = t.apply("less_equal", index, k)
-        made = t.apply("where", picks, cast(t, arrays[k], dtype), made)
+        made = t.apply("where", picks, arrays[k], made)
     shape = np.broadcast_shapes(index.shape, *(c.shape for c in arrays))
     made = made if made.shape == shape else t.copy(t.expand(made, shape), "C")
     return into(t, out, as_result(t, lying(t, made, "C")))

@@ -13,28 +13,27 @@ from .shape import broadcast_arrays, in_one_axis, sizes
 from .surface import (
     Traced,
     array,
+    common_type,
     converted,
     dtype_of,
     function,
     into,
     is_one,
+    is_pythons,
     laid_out,
     lying,
     method,
     normal_axis,
     rank,
     refuse,
-    result_type,
     usually_positive,
     whole,
 )
 
 
-def parts_of(t: Any, arrays: Any) -> list[Any]:
-    """The arrays to join: the items of a sequence, or the rows of an array."""
-    if type(arrays) is Traced:
-        arrays = [arrays[i] for i in range(len(arrays))]
-    return [array(t, x) for x in arrays]
+def parts_of(arrays: Any) -> list[Any]:
+    """The parts to join: the items of a sequence, or the rows of an array."""
+    return [arrays[i] for i in range(len(arrays))] if type(arrays) is Traced else list(arrays)
 
 
 @function("concatenate", "concat")
@@ -49,18 +48,19 @@ def concatenate(
     casting: str = "same_kind",
 ) -> Any:
     """np.concatenate"""
-    xs = parts_of(t, arrays)
+    given = parts_of(arrays)
+    xs = [array(t, x) for x in given]
     if not xs:
         raise ValueError("nothing")
-    wanted = dtype_of(dtype) if dtype is not None else result_type(*xs)
+    wanted = dtype_of(dtype) if dtype is not None else common_type(given, xs)
     if axis is None:
         xs, axis = [t.reshape(x, (x.size,)) for x in xs], 0
     axis = normal_axis(axis, xs[0].ndim)
-    for x in xs:
+    for part, x in zip(given, xs, strict=True):
         pairs = zip(x.shape, xs[0].shape, strict=False)  # symbolic sizes are compared later
         differs = [type(a) is type(b) is int and a != b for a, b in pairs]
         fits = x.ndim == xs[0].ndim and not any(differs[:axis] + differs[axis + 1 :])
-        if not fits or not np.can_cast(x.dtype, wanted, casting):
+        if not fits or not (is_pythons(part) or np.can_cast(x.dtype, wanted, casting)):
             raise ValueError("concatenate")
     refuse(type(out) is Traced and any(x.shares_storage(out) for x in xs), "out= that shares memory with the parts")
     return into(t, out, end_to_end(t, xs, wanted, axis))
@@ -82,7 +82,7 @@ def stack(
     casting: str = "same_kind",
 ) -> Any:
     """np.stack; NumPy's own source would put shapes into a set."""
-    xs = parts_of(t, arrays)
+    xs = [array(t, x) for x in parts_of(arrays)]
     if not xs or any(x.ndim != xs[0].ndim for x in xs):
         raise ValueError("all input arrays must have the same shape")
     axis = normal_axis(axis, xs[0].ndim + 1)
@@ -152,6 +152,8 @@ def roll(t: Any, a: Any, shift: Any, axis: Any = None) -> Any:
     if axis is None:
         flat = roll(t, in_one_axis(t, x), shift, 0)
         return t.reshape(flat, x.shape)
+    if x.ndim == 0:
+        raise ValueError("NumPy finds no part to move")
     shift, axis = (tuple(v) if is_a(v, list) else v for v in (shift, axis))
     refuse(not is_int_or_tuple(shift) or not is_int_or_tuple(axis), "shifts that are an array")
     shifts = shift if is_a(shift, tuple) else (shift,)

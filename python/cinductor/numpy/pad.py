@@ -10,7 +10,19 @@ import numpy as np
 
 from ..base.class_lookup import is_a
 from .grid import linspace
-from .surface import Traced, array, function, memory_order, operand, refuse, whole
+from .surface import (
+    Traced,
+    array,
+    cast,
+    function,
+    is_pythons,
+    memory_order,
+    operand,
+    refuse,
+    require,
+    usually_positive,
+    whole,
+)
 
 STATISTICS = {"maximum": np.max, "minimum": np.min, "mean": np.mean, "median": np.median}
 KEYWORDS = {
@@ -56,11 +68,15 @@ def pad(t: Any, array_: Any, pad_width: Any, mode: Any = "constant", **kwargs: A
     if any(v.dtype.kind != "i" for v in given if is_a(v, np.generic | np.ndarray | Traced)):
         raise TypeError("`pad_width` must be of integral type.")
     widths = [(width(a), width(b)) for a, b in pairs(pad_width, x.ndim)]
+    if mode not in ("constant", "empty"):  # others need an element where they add some
+        for n, added in zip(x.shape, widths, strict=True):
+            require(t, added == (0, 0) or usually_positive(t, n), "an axis without elements that grows")
     shape = [n + a + b for n, (a, b) in zip(x.shape, widths, strict=True)]
     made = t.empty(shape, x.dtype, memory_order(x))
     inside = tuple(slice(a, a + n) for n, (a, _) in zip(x.shape, widths, strict=True))
     t.assign(made[inside] if inside else made, x)
-    values = pairs(kwargs.get("constant_values", kwargs.get("end_values", 0)), x.ndim)
+    values = pairs(kwargs.get("constant_values", 0), x.ndim)
+    ends = ends_of(t, kwargs.get("end_values", 0), x.ndim)
     odd = kwargs.get("reflect_type", "even") == "odd"
     for axis, (a, b) in enumerate(widths):
         rest = (*(slice(None),) * axis, slice(None), *inside[axis + 1 :])
@@ -68,12 +84,21 @@ def pad(t: Any, array_: Any, pad_width: Any, mode: Any = "constant", **kwargs: A
         if mode == "constant":
             band.constant(values[axis])
         elif mode == "linear_ramp":
-            band.ramp(values[axis])
+            band.ramp(ends[axis])
         elif mode in STATISTICS:
             band.statistic(mode)
         elif mode != "empty":
             band.periodic(mode, odd)
     return made
+
+
+def ends_of(t: Any, given: Any, ndim: int) -> list[tuple[Any, Any]]:
+    """The ends of ramps, in pairs. NumPy's source has numbers of an array for one or two of them, else Python's numbers."""
+    found, ends = pairs(given, ndim), array(t, given)
+    if ends.shape in ((), (1,), (2,), (1, 1), (1, 2)):
+        return [(t.as_scalar(cast(t, array(t, a), ends.dtype)), t.as_scalar(cast(t, array(t, b), ends.dtype))) for a, b in found]
+    refuse(not all(is_pythons(v) for pair in found for v in pair), "ends that are no numbers of Python's")
+    return found
 
 
 def width(n: Any) -> Any:

@@ -134,7 +134,6 @@ def mean(
 
 
 @function("var")
-@method("var")
 def var(
     t: Any, a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0, keepdims: Any = UNSET, *,
     where: Any = UNSET, mean: Any = UNSET, correction: Any = UNSET,
@@ -176,8 +175,22 @@ def var(
     return into(t, out, result)
 
 
-@function("std")
+@method("var")
+def var_method(
+    t: Any, self: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0, keepdims: Any = UNSET, *,
+    where: Any = UNSET, mean: Any = UNSET,
+) -> Any:  # fmt: skip
+    """ndarray.var, which takes no `correction`."""
+    return var(t, self, axis, dtype, out, ddof, keepdims, where=where, mean=mean)
+
+
 @method("std")
+def std_method(t: Any, self: Any, axis: Any = None, dtype: Any = None, out: Any = None, *args: Any, **kwargs: Any) -> Any:
+    """ndarray.std"""
+    return into(t, out, np.sqrt(var_method(t, self, axis, dtype, None, *args, **kwargs)))
+
+
+@function("std")
 def std(
     t: Any, a: Any, axis: Any = None, dtype: Any = None, out: Any = None, *args: Any, **kwargs: Any
 ) -> Any:

@@ -141,7 +141,6 @@ def transpose_method(t: Any, self: Any, *axes: Any) -> Any:
 
 
 @function("swapaxes")
-@method("swapaxes")
 def swapaxes(t: Any, a: Any, axis1: int, axis2: int) -> Any:
     """np.swapaxes"""
     x = array(t, a)
@@ -149,6 +148,12 @@ def swapaxes(t: Any, a: Any, axis1: int, axis2: int) -> Any:
     axes = list(range(x.ndim))
     axes[i], axes[j] = j, i
     return t.permute(x, axes)
+
+
+@method("swapaxes")
+def swapaxes_method(t: Any, self: Any, axis1: int, axis2: int, /) -> Any:
+    """ndarray.swapaxes"""
+    return swapaxes(t, self, axis1, axis2)
 
 
 @function("squeeze")

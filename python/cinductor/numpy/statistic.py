@@ -18,6 +18,7 @@ from .network import median_of_few
 from .surface import (
     NotCaptured,
     Traced,
+    any_varies,
     array,
     as_result,
     cast,
@@ -37,6 +38,7 @@ from .surface import (
     require,
     require_same,
     usually_positive,
+    weak,
 )
 
 UNSET = np._NoValue
@@ -122,10 +124,11 @@ def quantile_of(name: str) -> None:
         wanted = array(t, q) if varies else np.asarray(q)
         refuse(wanted.dtype.kind not in "fiu", "such quantiles")
         require(t, usually_positive(t, x.size), "an empty array warns")
-        probe = q if not varies else weak_one(q)
+        is_weak = varies and type(q) is Traced and q.kind == "python"
+        probe = q if not varies else np.zeros(wanted.ndim * (1,), wanted.dtype)
+        probe = probe.item() if is_weak else probe
         dtype = small_result(f, np.ones(1, x.dtype), probe, method=method)
         fixed = None if varies else q
-        is_weak = varies and type(q) is Traced and q.kind == "python"
 
         def call(values: Any, *rest: Any) -> None:
             *asked, result = rest
@@ -147,13 +150,6 @@ def quantile_of(name: str) -> None:
         return into(t, out, as_result(t, made))
 
     function(name)(handler)
-
-
-def weak_one(q: Any) -> Any:
-    """A number of the type of the requested quantiles."""
-    if type(q) is Traced:
-        return q.dtype.type(0).item() if q.kind == "python" else np.zeros(q.ndim * (1,), q.dtype)
-    return np.zeros(rank(q) * (1,))
 
 
 def is_fixed(q: Any) -> bool:
@@ -228,20 +224,29 @@ def gradient_along(t: Any, x: Any, step: Any, axis: int, order: int, dtype: np.d
     def call(values: Any, places: Any, _out: Any) -> Any:
         return np.gradient(values, places, axis=axis, edge_order=order)
 
-    return t.extern("gradient", f"{axis} {order}", call, [x, given], x.shape, dtype)
+    return lying(t, t.extern("gradient", f"{axis} {order}", call, [x, given], x.shape, dtype), "K", x)
 
 
 # --- histograms ---------------------------------------------------------------------------------
 
 
-def limits(t: Any, given: Any) -> tuple[Any, list[Any]]:
-    """The range of a histogram: constants, and operands for numbers that vary."""
+def limits(t: Any, x: Any, given: Any) -> tuple[Any, list[Any]]:
+    """The range of a histogram of x: constants, and operands for numbers that vary."""
     if given is None:
         return None, []
     low, high = given
+    same = edge_type(weak(low), x.dtype) == edge_type(weak(high), x.dtype) == edge_type(0.0, x.dtype)
+    odd = [is_a(v, np.integer) or (type(v) is int and abs(v) > 2**62) for v in (low, high)]
+    refuse(not same or any(odd), "a range whose numbers decide the dtype of the edges")
     if type(low) is not Traced and type(high) is not Traced:
         return (float(low), float(high)), []
     return None, [operand(t, low, FLOAT64), operand(t, high, FLOAT64)]
+
+
+def edge_type(limit: Any, dtype: np.dtype) -> np.dtype:
+    """The dtype that NumPy's source finds for the edges if a number limits the range."""
+    found = np.result_type(limit, dtype)
+    return np.result_type(found, 0.0) if found.kind in "biu" else found
 
 
 @function("histogram")
@@ -257,7 +262,7 @@ def histogram(
     x = array(t, a)
     refuse(is_a(bins, str) or x.dtype.kind == "c", "such bins")
     refuse(x.dtype.kind == "b", "bools, of which NumPy warns")
-    fixed, given = limits(t, range)
+    fixed, given = limits(t, x, range)
     weight = [] if weights is None else [array(t, weights)]
     if type(bins) is Traced and bins.ndim == 0 and not bins.is_expression:
         bins = operator.index(bins)  # the number is guarded
@@ -351,7 +356,9 @@ def histogramdd(
 
     counts = [e if is_a(e, int) else None for e in edges]
     weight_given = bool(weight)
-    dtypes = [FLOAT64] + [FLOAT64 if is_a(e, int) else e.dtype for e in edges]
+    ones = np.ones((1, number), np.result_type(*(c.dtype for c in columns)))
+    made_edges = np.histogramdd(ones, 1, range)[1]
+    dtypes = [FLOAT64] + [made.dtype if is_a(e, int) else e.dtype for e, made in zip(edges, made_edges, strict=True)]
     key = f"{counts} {range} {density} {weight_given}"
     shapes = [tuple(n - 1 for n in sizes), *((n,) for n in sizes)]
     found, *made = packed(t, "histogramdd", key, call, [*columns, *arrays, *weight], shapes, dtypes)
@@ -361,13 +368,6 @@ def histogramdd(
     core = padded[(slice(1, -1),) * number]
     t.assign(core, found)
     return core, made
-
-
-def any_varies(values: Any) -> bool:
-    """True if a nested sequence has traced numbers."""
-    if is_a(values, list | tuple):
-        return any(map(any_varies, values))
-    return type(values) is Traced
 
 
 # --- means --------------------------------------------------------------------------------------

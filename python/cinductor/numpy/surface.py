@@ -74,14 +74,20 @@ class Row:
             raise NotCaptured("it is followed only in a function with source")
         try:
             args, kwargs = resolved(t, args), resolved(t, kwargs)
+            if self.writes and args and not is_out(args[0]):
+                raise TypeError("what is written to is not an array")
             made = self.handler(t, *args, **kwargs) if owner is None else self.handler(t, owner, *args, **kwargs)
             if is_out(made) and made.ndim == 0 and is_given(made, (*args, *kwargs.values())):
-                return t.as_scalar(made) if gives_scalar(self.numpys(owner), args, kwargs) else made
+                return t.as_scalar(made) if gives_scalar(self.function, owner, args, kwargs) else made
             return made
         except (TypeError, ValueError, IndexError, OverflowError, AttributeError) as error:
             own: Any = error
+        except _core.Unsupported as error:  # of a dtype: NumPy has it. After an effect the call cannot restart
+            if t.fullgraph:
+                raise
+            raise NotCaptured(str(error)) from error
         # Not inside of the handler, so that NumPy's exceptions get no internal context.
-        numpys = numpys_error(self.numpys(owner), args, kwargs)
+        numpys = numpys_error(self.function, owner, args, kwargs)
         context = None if numpys is None else numpys.__context__
         try:
             if numpys is None:
@@ -91,10 +97,6 @@ class Row:
             if numpys is not None:
                 numpys.__context__ = context
             own = numpys = None  # their tracebacks refer to this frame
-
-    def numpys(self, owner: Any) -> Any:
-        """NumPy's function, or its method of a dummy owner."""
-        return self.function if owner is None else getattr(dummy(owner), self.function)
 
 
 functions_by_id: dict[int, Row] = {}
@@ -173,25 +175,37 @@ def resolved(t: Any, value: Any) -> Any:
     return small
 
 
-def dummy(value: Any) -> Any:
-    """A similar value that occupies no memory, for a call in which NumPy should raise."""
+def dummy(value: Any, made: dict[int, Any] | None = None) -> Any:
+    """A similar value that occupies no memory, for a call in which NumPy should raise. `made` holds the dummies of a call: an
+    array that is passed twice is one array for NumPy, too.
+    """
+    made = {} if made is None else made
     if type(value) is Traced:
+        if value.kind == "array" and id(value) in made:
+            return made[id(value)]
         if value.kind == "python":
             return value.dtype.type(1).item()
         if value.kind == "scalar":
             return value.dtype.type(1)
-        array = np.broadcast_to(np.ones((), value.dtype), value.shape)
+        array = made[id(value)] = np.broadcast_to(np.ones((), value.dtype), value.shape)
         if not value.is_readonly:
-            array = np.lib.stride_tricks.as_strided(
+            array = made[id(value)] = np.lib.stride_tricks.as_strided(
                 np.ones((), value.dtype), value.shape, (0,) * value.ndim
             )
         return array
     if is_a(value, tuple | list):
-        items = [dummy(v) for v in value]
+        items = [dummy(v, made) for v in value]
         return type(value)(items) if type(value) in (tuple, list) else type(value)._make(items)
     if is_a(value, dict):
-        return {k: dummy(v) for k, v in value.items()}
+        return {k: dummy(v, made) for k, v in value.items()}
     return value
+
+
+def on_dummies(function: Any, owner: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Call NumPy's function, or the owner's method of that name, with dummies."""
+    made: dict[int, Any] = {}
+    f = function if owner is None else getattr(dummy(owner, made), function)
+    return quietly(f, *(dummy(a, made) for a in args), **{k: dummy(v, made) for k, v in kwargs.items()})
 
 
 def may_be_named(value: Any) -> bool:
@@ -205,12 +219,12 @@ def may_be_named(value: Any) -> bool:
     return is_a(value, tuple | list) and any(map(may_be_named, value))
 
 
-def numpys_error(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Exception | None:
+def numpys_error(f: Any, owner: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Exception | None:
     """NumPy's exception for such arguments; None if NumPy accepts them, or needs their contents."""
     if may_be_named(args) or may_be_named(kwargs):
         return None
     try:
-        quietly(f, *(dummy(a) for a in args), **{k: dummy(v) for k, v in kwargs.items()})
+        on_dummies(f, owner, args, kwargs)
     except MemoryError:
         return None
     except Exception as error:
@@ -226,12 +240,12 @@ def is_given(out: Any, values: tuple[Any, ...]) -> bool:
     return any(v is out or (type(v) is tuple and len(v) == 1 and v[0] is out) for v in values)
 
 
-def gives_scalar(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+def gives_scalar(f: Any, owner: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     """True if NumPy returns a copy of a 0-d out= as a scalar: methods of its scalars do, functions that call these do,
     and np.dot.
     """
     try:
-        return is_a(quietly(f, *map(dummy, args), **{k: dummy(v) for k, v in kwargs.items()}), np.generic)
+        return is_a(on_dummies(f, owner, args, kwargs), np.generic)
     except Exception as error:
         if is_interrupt(error):
             raise
@@ -256,6 +270,13 @@ def dtype_of(x: Any) -> np.dtype:
     if type(x) is Traced:
         raise TypeError("an array is no dtype")
     return np.dtype(x)
+
+
+def any_varies(values: Any) -> bool:
+    """True if a nested sequence has traced numbers."""
+    if is_a(values, list | tuple):
+        return any(map(any_varies, values))
+    return type(values) is Traced
 
 
 def is_one(n: Any) -> bool:
@@ -349,6 +370,17 @@ def result_type(*values: Any) -> np.dtype:
     for v in values:
         refuse(not is_a(v, Traced | bool | int | float | complex | np.generic | np.ndarray), f"an operand is a {type(v).__name__}")
     return np.result_type(*map(weak, values))
+
+
+def is_pythons(value: Any) -> bool:
+    """True for a number of Python's, traced or not."""
+    return value.kind == "python" if type(value) is Traced else type(value) in (bool, int, float, complex)
+
+
+def common_type(given: list[Any], arrays: list[Any]) -> np.dtype:
+    """The dtype to which NumPy's C functions convert the items of a sequence, given as arrays too: Python's numbers are weak.
+    """
+    return result_type(*(v if is_pythons(v) else x for v, x in zip(given, arrays, strict=True)))
 
 
 def weak(value: Any) -> Any:

@@ -69,6 +69,15 @@ def _trunc(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     return int(args[0]) if result is NotImplemented else result
 
 
+@understands(math.floor, math.ceil)
+def _floor(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
+    """NumPy's integers and arrays have no __floor__ and no __ceil__, so Python rounds their float."""
+    if len(args) == 1 and not kwargs and type(args[0]) is Traced and not is_a(args[0], float | int):
+        number = scope.stage.tracer.number("float", float, args)
+        args = args if number is NotImplemented else (number,)
+    return _math(scope, f, args, kwargs)
+
+
 @understands(math.log)
 def _log(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     if len(args) == 2 and is_traced(*args) and not kwargs:

@@ -108,7 +108,7 @@ class Attributes(Reads):
 
     def _set_array_attr(self, name: str, item: Any, value: Traced) -> None:
         stage = self.stage
-        if name == "shape" and not WARNS_OF_SHAPE and not stage.arrays.is_callers(value):
+        if value.kind == "array" and name == "shape" and not WARNS_OF_SHAPE and not stage.arrays.is_callers(value):
             stage.state.before_change(value)
             try:
                 value.shape = item
@@ -116,7 +116,7 @@ class Attributes(Reads):
                 pass  # NumPy raises its own exception
             else:
                 return
-        if name in ("real", "imag", "flat"):
+        if value.kind == "array" and name in ("real", "imag", "flat"):
             item = stage.lift_nested(item)
             if not stage.effects.before_write(value):
                 try:
