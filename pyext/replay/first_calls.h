@@ -5,9 +5,8 @@
 #include "replay/account.h"
 #include "replay/bound.h"
 
-/* Python allows this for a function of which it knows nothing from earlier processes, for as long as options stay as they are and no
- * package is imported whose arrays NumPy cannot take. It is asked about a call that may take `longest` by its bound, and told of a kind
- * after a call with which the kind has taken `due`. */
+/* Python allows this while options stay as they are and no package is imported whose arrays NumPy cannot take. It is asked
+ * about a call that may take `longest` by its bound, and told of a kind after a call with which the kind has taken `due`. */
 typedef struct CxFirstCalls {
     PyObject *bound, *settings, *current, *packages, *meet; /* settings: the first item of the list `current` then. NULL: not allowed */
     double longest, due;

@@ -147,7 +147,7 @@ class Economy:
         self.unpaid_since = None
         if is_first:
             self.notes_of(job).open(account, bound)
-        if is_new and self.has_wish(job) and not purse.is_empty:
+        if is_new and self.is_captured_at_once(job) and not purse.is_empty:
             self.wishes += 1
             self.unpaid_since = self.clock()
             return CAPTURE
@@ -161,7 +161,7 @@ class Economy:
             account.why = waits(due, "a capture" if is_new else "another capture")
         return LOOK_UP if looks and job.may_be_saved(bound) else NUMPY
 
-    def has_wish(self, job: Any) -> bool:
+    def is_captured_at_once(self, job: Any) -> bool:
         """True if a new kind of calls is captured before it has paid."""
         return bool(job.option("economy") == "auto" and self.wishes < WISHES and not self.failures)
 
@@ -169,7 +169,7 @@ class Economy:
         """Let C run the first calls of kinds, until a kind has taken as long as loading a program takes. Returns True if it then runs this
         call, too.
         """
-        if self.has_wish(job) or job.plan is not None:
+        if self.is_captured_at_once(job) or job.plan is not None:
             return False
         if not job.was_plain:
             job.was_plain = any(account.calls for account in compiled.accounts())
