@@ -1,7 +1,7 @@
 """When a function is captured and built: the law of paying, for the options economy="auto" and "lazy".
 
-Calls of one kind (`_core.Account`) run in the original function, and C times them. When that has taken as long as the next step
-costs, the step is made: a capture, then a build, in a thread (`background.py`). The next call after a build is captured again, finds
+Calls of one kind (`_core.Account`) run in the original function, and C times them. It asks about a kind when its calls have taken as long as
+loading a program takes, and about a call that may be long. When calls have taken as long as the next step costs, the step is made: a capture, then a build, in a thread (`background.py`). The next call after a build is captured again, finds
 the program, and gets a specialization. So a function costs at most a small multiple of the best choice: Karlin, Manasse, Rudolph &
 Sleator, "Competitive snoopy caching" (1988).
 
