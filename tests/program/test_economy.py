@@ -32,6 +32,7 @@ def auto(monkeypatch):
     build as long as it is estimated to take, and a capture no time, however busy the machine is.
     """
     monkeypatch.setattr(economy, "PURSE", np.inf)
+    monkeypatch.setattr(economy, "PACKAGES", ("package_of_device_arrays",))
     monkeypatch.setattr(economy, "IMPORT", 0.0)
     monkeypatch.setattr(economy.opening, "is_done", True)
     monkeypatch.setattr(Stage, "clock", staticmethod(lambda: 0.0))
@@ -560,10 +561,10 @@ def test_python_is_asked_about_kinds_where_c_cannot_know(queue, monkeypatch):
     for x in (X, X.astype("f4")):
         compiled(x)
     assert job.misses == 1
-    monkeypatch.setitem(sys.modules, "cupy", SimpleNamespace())
+    monkeypatch.setitem(sys.modules, "package_of_device_arrays", SimpleNamespace())
     compiled(X.astype("i4"))
     assert job.misses == 2
-    monkeypatch.delitem(sys.modules, "cupy")
+    monkeypatch.delitem(sys.modules, "package_of_device_arrays")
     compiled(np.zeros(10**7))  # of a kind that C has begun
     assert job.misses == 3 and job.captures == 1
     compiled = cinductor.compile(lambda x: x * 2 + 1)
