@@ -1430,7 +1430,19 @@ def test_the_bound_follows_loops_and_sizes():
                 s += j
         return s
 
+    def masked(n):
+        s = 0
+        for k in range(n):
+            s = (s + k * 1_000_003) & 0xFFFFFF
+        return s
+
+    def constant():
+        for _ in range(1_000_000):
+            straight(1)
+
     assert bound(straight, (1,)) < 1e-5
+    assert bound(masked, (10,)) < 1e-4 < 0.02 < bound(constant, ())
+    assert bound(lambda f, n: f(n), (loop, 10**6)) > 0.02
     assert bound(loop, (10**6,)) > 0.02 > bound(loop, (10,))
     assert bound(loops, (10**4,)) > 100 * bound(loop, (10**4,))
     for jumps in (jumps_of_a_for, jumps_of_a_while):  # several to the head of a loop
