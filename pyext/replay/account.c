@@ -51,12 +51,12 @@ cx_accounts_find(CxAccounts *accounts, const CxKind *kind, bool *asks)
     if (account == NULL)
         return NULL;
     bool differs = account->changes < CX_MAX_CHANGES && account->kind.sizes != kind->sizes;
-    bool is_larger = kind->class > account->kind.class;
-    account->changes += differs;
+    account->is_larger = kind->class > account->kind.class;
+    account->changes += differs && !(account->is_unasked && account->changes > 0); /* one before Python learns sizes */
     account->is_changed = differs;
     account->kind.sizes = kind->sizes;
-    account->kind.class = is_larger ? kind->class : account->kind.class;
-    *asks = account->spent >= account->due || is_larger || differs;
+    account->kind.class = account->is_larger ? kind->class : account->kind.class;
+    *asks = account->spent >= account->due || (!account->is_unasked && (account->is_larger || differs));
     return account;
 }
 
@@ -236,6 +236,7 @@ static PyMemberDef account_members[] = {
     CX_MEMBER(Account, changes, T_INT, CxAccount, changes, 0),
     CX_MEMBER(Account, calls, T_PYSSIZET, CxAccount, calls, 0),
     CX_MEMBER(Account, is_awaited, T_BOOL, CxAccount, is_awaited, 0),
+    CX_MEMBER(Account, is_unasked, T_BOOL, CxAccount, is_unasked, 0),
     CX_MEMBER(Account, is_changed, T_BOOL, CxAccount, is_changed, 0),
     CX_MEMBER(Account, program, T_OBJECT, CxAccount, program, 0),
     CX_MEMBER(Account, why, T_OBJECT, CxAccount, why, 0),

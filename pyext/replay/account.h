@@ -20,7 +20,9 @@ typedef struct CxAccount {
     int builds;
     int changes;     /* calls whose sizes or ints were not those of the call before, at most CX_MAX_CHANGES */
     bool is_awaited; /* a build is */
+    bool is_unasked; /* Python has not been asked about the calls, so it learns no sizes from them */
     bool is_changed; /* the latest call was one of those */
+    bool is_larger;  /* the sizes of the latest call were of a larger class than those before */
     PyObject *program, *why, *break_budget;
 } CxAccount;
 

@@ -197,18 +197,61 @@ call_split(CxFunction *f, CxNumpyTiming *trial, const Call *call)
     return result;
 }
 
+/* A call of a kind that Python has not been asked about. asked: its bound, or 0. */
+static PyObject *
+call_unasked(CxFunction *f, CxAccount *account, const Call *call, double asked)
+{
+    CxBound *bound = (CxBound *)Py_XNewRef(f->first_calls.bound);
+    double before = account->total;
+
+    Py_INCREF((PyObject *)account);
+    PyObject *result = call_timed(f, account, call);
+    if (bound != NULL)
+        cx_bound_note(bound, asked, account->total - before);
+    if (result != NULL && account->is_unasked && account->spent >= account->due &&
+        cx_first_calls_tell(&f->first_calls, (PyObject *)account, call->bound, call->count) < 0)
+        Py_CLEAR(result);
+    Py_DECREF((PyObject *)account);
+    Py_XDECREF((PyObject *)bound);
+    return result;
+}
+
+/* The account of a kind that is new. NULL without an exception: Python is asked about the call. */
+static CxAccount *
+begin_account(CxFunction *f, const CxKind *kind, double asked)
+{
+    CxAccount *account = asked < 0 ? NULL : (CxAccount *)cx_accounts_open(f->state, &f->accounts, kind);
+
+    if (account == NULL) {
+        PyErr_Clear();
+        return NULL;
+    }
+    Py_DECREF((PyObject *)account); /* the function has it */
+    account->due = f->first_calls.due;
+    account->is_unasked = true;
+    return account;
+}
+
 static PyObject *
 call_miss(CxFunction *f, const Call *call)
 {
     bool asks = true;
 
-    if (f->split_calls.count + f->accounts.count == 0)
+    if (f->split_calls.count + f->accounts.count == 0 && f->first_calls.bound == NULL)
         return call_miss_handler(f, call);
     CxKind kind = cx_kind_of(call->bound, call->count);
     CxNumpyTiming *trial = cx_split_calls_trial(&f->split_calls, &kind);
     if (trial != NULL)
         return call_split(f, trial, call);
     CxAccount *account = cx_accounts_find(&f->accounts, &kind, &asks);
+    double asked = 0;
+    if (account == NULL || (account->is_unasked && account->is_larger && !asks)) {
+        asked = cx_first_calls_bound(&f->first_calls, call->bound, call->count);
+        account = account == NULL ? begin_account(f, &kind, asked) : account;
+        asks = asked < 0 || account == NULL;
+    }
+    if (!asks && account->is_unasked)
+        return call_unasked(f, account, call, asked);
     return asks ? call_miss_handler(f, call) : call_timed(f, account, call);
 }
 

@@ -50,6 +50,7 @@ function_traverse(PyObject *self, visitproc visit, void *arg)
     Py_VISIT(f->table);
     Py_VISIT(f->dict);
     int status = cx_device_variants_visit(&f->variants, visit, arg);
+    status = status ? status : cx_first_calls_visit(&f->first_calls, visit, arg);
     return status ? status : cx_split_calls_visit(&f->split_calls, visit, arg);
 }
 
@@ -59,6 +60,7 @@ function_clear(PyObject *self)
 {
     CxFunction *f = (CxFunction *)self;
     Py_CLEAR(f->dict);
+    cx_first_calls_clear(&f->first_calls);
     cx_split_calls_clear(&f->split_calls);
     cx_device_variants_clear(&f->variants);
     PyObject *empty = PyTuple_New(0);
@@ -116,6 +118,7 @@ function_dealloc(PyObject *self)
     Py_XDECREF(f->refresh);
     cx_body_note(&f->body, NULL);
     Py_XDECREF(f->table);
+    cx_first_calls_clear(&f->first_calls);
     cx_accounts_clear(&f->accounts);
     cx_split_calls_free(&f->split_calls);
     cx_device_variants_clear(&f->variants);
@@ -168,6 +171,7 @@ function_drop_all(PyObject *self, PyObject *unused)
 {
     CxFunction *f = (CxFunction *)self;
     (void)unused;
+    cx_first_calls_clear(&f->first_calls);
     cx_accounts_clear(&f->accounts);
     cx_split_calls_clear(&f->split_calls);
     cx_device_variants_clear(&f->variants);
@@ -205,6 +209,13 @@ function_note_split_calls(PyObject *self, PyObject *args)
              cx_split_calls_note(&f->split_calls, driver, fix, &kind, is_timed) < 0)
         return NULL;
     Py_RETURN_NONE;
+}
+
+static PyObject *
+function_run_first_calls(PyObject *self, PyObject *args)
+{
+    CX_ENTRY();
+    return cx_first_calls_allow(&((CxFunction *)self)->first_calls, args) < 0 ? NULL : Py_NewRef(Py_None);
 }
 
 static PyObject *
@@ -286,6 +297,7 @@ static PyMethodDef function_methods[] = {
     CX_METHOD(CompiledFunction, add, function_add, METH_O),
     CX_METHOD(CompiledFunction, drop, function_drop, METH_O),
     CX_METHOD(CompiledFunction, note_split_calls, function_note_split_calls, METH_VARARGS),
+    CX_METHOD(CompiledFunction, run_first_calls, function_run_first_calls, METH_VARARGS),
     CX_METHOD(CompiledFunction, note_device_variant, function_note_device_variant, METH_VARARGS),
     CX_METHOD(CompiledFunction, account, function_account, METH_O),
     CX_METHOD(CompiledFunction, accounts, function_accounts, METH_NOARGS),

@@ -3,6 +3,7 @@
 #define CX_FUNCTION_H
 
 #include "replay/account.h"
+#include "replay/first_calls.h"
 #include "replay/function_body.h"
 #include "replay/device_call.h"
 #include "replay/split_calls.h"
@@ -26,6 +27,7 @@ typedef struct CxFunction {
     PyObject *refresh;   /* returns the parameters after code or defaults were assigned, or NULL */
     CxBody body;
     CxLent lent;
+    CxFirstCalls first_calls;
     CxAccounts accounts;    /* of the kinds of calls that no specialization fits */
     CxSplitCalls split_calls;        /* calls that a dispatcher runs */
     CxDeviceVariants variants;          /* variants for arguments that are device arrays */

@@ -8,6 +8,7 @@
 #include "program/user_code.h"
 #include "region/region.h"
 #include "replay/account.h"
+#include "replay/bound.h"
 #include "replay/overtakable.h"
 #include "replay/specialization.h"
 #include "state/array.h"
@@ -407,6 +408,7 @@ static int
 module_exec(PyObject *module)
 {
     CxState *state = PyModule_GetState(module);
+    PyObject *bound_type = NULL;
 
     if (PyInterpreterState_Get() != PyInterpreterState_Main()) {
         PyErr_SetString(PyExc_ImportError, "cinductor cannot be imported in a subinterpreter");
@@ -426,6 +428,7 @@ module_exec(PyObject *module)
         add_type(module, &cx_builder_spec, &state->builder_type) < 0 ||
         add_type(module, &cx_user_code_spec, &state->user_code_type) < 0 ||
         add_type(module, &cx_specialization_spec, &state->specialization_type) < 0 ||
+        add_type(module, &cx_bound_spec, &bound_type) < 0 ||
         add_type(module, &cx_account_spec, &state->account_type) < 0 ||
         add_type(module, &cx_overtakable_spec, &state->overtakable_type) < 0 ||
         add_type(module, &cx_function_spec, &state->function_type) < 0 ||
@@ -441,6 +444,7 @@ module_exec(PyObject *module)
         PyModule_AddIntConstant(module, "PADDING_AXIS", CX_PADDING_AXIS) < 0 ||
         cx_streams_init(state, module) < 0 || cx_stances_init(state) < 0)
         return -1;
+    Py_DECREF(bound_type); /* the module has it */
     PyMethodDef *const tables[] = {
         cx_stance_methods, cx_stream_methods, cx_host_copy_methods, cx_shared_methods, cx_group_methods, cx_syntax_methods, cx_flow_methods, cx_node_methods, cx_operand_methods,
         cx_reach_methods,  cx_dlpack_methods, cx_torch_methods,     cx_device_memory_methods, cx_device_methods};

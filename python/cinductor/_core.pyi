@@ -1303,10 +1303,29 @@ class Specialization:
         """Return True if bound arguments differ in more than sizes and numbers: a class, a dtype, a rank, a text."""
 
 @final
+class Bound:
+    """The bound of the time of a function's calls in Python, from its bytecode and the arguments.
+
+    Parameters
+    ----------
+    fn : callable
+        The function; the functions of its module that it names are counted with it.
+    classes : bytes
+        The class of each instruction: `calls/bound.py`.
+    """
+
+    def __new__(cls, fn: Any, classes: bytes) -> Bound:
+        """Count the instructions of a function."""
+    def seconds(self, args: tuple[Any, ...], /) -> float:
+        """Return the seconds that a call may take, by its bytecode and sizes, and by what others took."""
+    def note(self, seconds: float, /) -> None:
+        """Note how long the call took that was asked about last."""
+
+@final
 class Account:
     """Calls of one kind that no specialization fits, and the time that they have taken in the original function.
 
-    It runs them without the miss until `spent` has reached `due`, sizes are larger than before, or differ from those of
+    It runs them without the miss until `spent` has reached `due`, or sizes are larger than before, or differ from those of
     the call before for one of the first times. All attributes may be set; times are in seconds.
     """
 
@@ -1328,6 +1347,8 @@ class Account:
     """The number of calls whose sizes or ints were not those of the call before, at most 4."""
     is_awaited: bool
     """True while a build is queued."""
+    is_unasked: bool
+    """True before Python is asked about the kind: until `spent` has reached `due`, or a call may be long."""
     is_changed: bool
     """True if the latest call was one of those that `changes` counts."""
     program: Program | None
@@ -1507,6 +1528,26 @@ class CompiledFunction:
             What `kind_of` returns; one of the latest eight. Its sizes do not matter.
         is_timed : bool
             True if NumPy may run such calls, and does if it is faster.
+        """
+    def run_first_calls(
+        self, bound: Bound = ..., meet: Any = ..., settings: list[Any] = ..., packages: tuple[str, ...] = ..., longest: float = ..., due: float = ..., /
+    ) -> None:
+        """Run the calls of new kinds in the original function before Python is asked; without arguments ask about each kind.
+
+        Parameters
+        ----------
+        bound : Bound
+            Of the function's calls.
+        meet : callable
+            meet(account, args) takes note of a kind, after a call with which it has taken `due`.
+        settings : list
+            Its first item is another object when options have changed, and Python is asked.
+        packages : tuple of str
+            Modules that, once they are imported, may have made arguments that the original function cannot take.
+        longest : float
+            Seconds by the bound, of a call that Python is asked about.
+        due : float
+            Seconds that calls of a kind take in the original function before Python takes note of it.
         """
     def account(self, bound: tuple[Any, ...], /) -> Account:
         """Return the account of calls of this kind: classes, dtypes, ranks and flags, but not sizes and ints."""

@@ -274,6 +274,9 @@ def is_float(text: str) -> bool:
     return re.fullmatch(FLOAT, text, re.IGNORECASE) is not None
 
 
+settings = [object()]  # another object after each change of an option
+
+
 class Config:
     """Process-wide options as attributes: `cinductor.config.threads = 2`.
 
@@ -294,6 +297,7 @@ class Config:
 
     def _set(self, values: dict[str, Any]) -> None:
         self.__dict__.update(values)
+        settings[0] = object()
         _core.set_exact(self.__dict__["numerics"] == "exact")
 
     def __dir__(self) -> list[str]:

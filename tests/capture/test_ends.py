@@ -487,14 +487,13 @@ def test_an_exception_from_a_handler_ends_the_call(fn, error, handler, monkeypat
 @pytest.mark.parametrize(
     "module, name, read",
     [(dynamic, "open", lambda: dynamic.Profile().load("profile")), (dynamic.os, "replace", lambda: dynamic.Profile().save("profile")),
-     (saved.os, "scandir", saved.has_calls), (trimming.os, "stat", lambda: trimming.is_due(".")), (processors, "open", lambda: processors.text_of("text"))],
+     (saved.os, "scandir", lambda: saved.names("calls")), (trimming.os, "stat", lambda: trimming.is_due(".")), (processors, "open", lambda: processors.text_of("text"))],
     ids=["load", "save", "saved", "trimming", "text"],
 )  # fmt: skip
 def test_a_timer_ends_the_use_of_a_file(module, name, read, handler, monkeypatch, tmp_path):
     """TimeoutError is an OSError, which says of a file that it is absent."""
     handler(TimeoutError)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(saved, "_has_calls", {})
     monkeypatch.setattr(module, name, lambda *args, **kwargs: signal.raise_signal(signal.SIGUSR1), raising=False)
     with pytest.raises(TimeoutError):
         read()

@@ -1,7 +1,7 @@
 """When a function is captured and built: the law of paying, for the options economy="auto" and "lazy".
 
-Calls of one kind (`_core.Account`) run in the original function, and C times them. When that has taken as long as the next step
-costs, the step is made: a capture, then a build, in a thread (`background.py`). The next call after a build is captured again, finds
+Calls of one kind (`_core.Account`) run in the original function, and C times them. It asks about a kind when its calls have taken as long as
+loading a program takes, and about a call that may be long. When calls have taken as long as the next step costs, the step is made: a capture, then a build, in a thread (`background.py`). The next call after a build is captured again, finds
 the program, and gets a specialization. So a function costs at most a small multiple of the best choice: Karlin, Manasse, Rudolph &
 Sleator, "Competitive snoopy caching" (1988).
 
@@ -26,12 +26,15 @@ from _thread import allocate_lock
 from collections.abc import Callable
 from typing import Any
 
+from .. import _core
+from ..arrays.packages import BACK
 from ..base import lazy, processors
 from ..base.signals import Deferred, pass_on
 from ..builds.background import beside
+from ..config import settings
 from . import budget, overtaking
-from .bound import Bound
-from .notes import EconomyNotes
+from .bound import CLASSES
+from .notes import LEAST, EconomyNotes
 from .saved_text import NotSaved
 
 LONG = 5e-3  # seconds that a call may take, by its bytecode and sizes, from which its kind is captured at once
@@ -39,7 +42,6 @@ BACKOFF = 4  # the price of captures is multiplied by it after each that was not
 RENT = 0.5  # of a build's price, that NumPy has taken before the build is queued
 COPIED = 0.5  # of NumPy's time: what a call on kernels of stencils is expected to lose. Reversed transposes lose more, sums of long rows too
 BIAS = 1.36  # estimates of NumPy's time err high: too low ones cost a long call, too high ones one build
-LIKE = 4  # a call takes at most so many times the part of its bound that the function's other calls have taken
 CAP, SHORT = 2, 20e-6  # NumPy takes at most so many times what the bytecode says, and seconds more: those of functions in C
 WISHES = 4  # kinds of a function that "auto" captures at once
 PURSE, SHARE = 0.05, 0.1  # seconds, and part of the process's time, that "auto" takes for captures at once
@@ -50,7 +52,10 @@ SESSION = "cinductor.capture.session"  # the module that captures import
 # It and modules that it imports, in an order in which each takes a part of the time: between them an import can end with the process.
 IMPORTED = ("cinductor.capture.syntax.rewrite", "cinductor.capture.call_state", "cinductor.capture.calls.calls", "cinductor.capture.calls.builtins", SESSION)
 IMPORTING = "NumPy runs the calls while cinductor's modules for capture are imported"
-SAVED = "saved"
+# Answers to C about a call: the original function runs it, it is captured, or a saved call runs it if there is one.
+NUMPY, CAPTURE, LOOK_UP = "in NumPy", "captured", "looked up"
+SAVED = "the next call of this kind looks for a program that an earlier process has saved"
+PACKAGES = ("cinductor.arrays.array", *BACK)  # their arrays may be on devices
 INEXACT = "the original function has run such calls, and a program of it would give other bits; mode='now' compiles it"
 
 
@@ -79,9 +84,8 @@ class Economy:
         self.wishes = 0  # kinds captured at once
         self.broken: Exception | None = None  # of a build beside calls: NumPy runs them from then on
         self.captured = self.built = 0.0  # seconds of captures, and of builds in the background
-        self.bound: Bound | None = None  # of the function's calls; None until it is needed
-        self.asked = 0.0  # the bound of the call that was asked for last
-        self.share = math.inf  # the largest part of their bound that calls have taken; infinite before the first
+        self.bound: _core.Bound | None = None  # of the function's calls; None until it is needed
+        self.left: tuple[object, float] | None = None  # the options, and the bound of a long call, with which C runs first calls of kinds
         self.notes: EconomyNotes | None = None  # between processes; None until the first call
         self.unpaid_since: float | None = None  # when the capture in progress began, if nothing has paid for it
 
@@ -104,49 +108,91 @@ class Economy:
     def note_capture(self, account: Any, is_whole: bool, unbuilt: float = 0.0, seconds: float | None = None) -> None:
         """A capture has ended. unbuilt: seconds that builds of its pieces take. seconds: that its call has taken besides."""
         self.note_unpaid()
-        if seconds is not None and self.asked > 0:
-            self.note_call(seconds)
+        if seconds is not None and self.bound is not None:
+            self.bound.note(seconds)
         self.failures = max(self.failures + (-1 if is_whole else 1), 0)
         if account is not None:
             account.spent, account.program = 0.0, None
             account.due = RENT * account.price if is_whole else max(self.price, RENT * unbuilt)
-            account.why = None if is_whole else waits(account, "another capture")
+            account.why = None if is_whole else waits(account.due, "another capture")
 
-    def wants_capture(self, job: Any, account: Any, bound: tuple[Any, ...]) -> bool | str:
-        """True if this call is captured, SAVED if only a saved call is looked up for it. C asks in the first call of a kind, when a capture
-        has been paid for, and for sizes that are larger than before or among the first that differ.
+    def next_step(self, job: Any, account: Any, bound: tuple[Any, ...]) -> str:
+        """Return NUMPY, CAPTURE or LOOK_UP for a call. C asks when a kind has taken some time or may take long, when a capture has been paid
+        for, and for sizes that are larger than before or among the first that differ.
         """
+        if account.is_unasked:
+            self.meet(job, account, bound)
         if self.broken is not None:
             account.due, account.why = math.inf, job.warn_of_build(self.broken)
-            return False
+            return NUMPY
         job.profile.learn(job.names, bound)
         if account.why == IMPORTING and opening.is_needed:
             opening.give_turn()
-            return self.is_long(job, bound)
-        if account.is_awaited:
-            return job.option("economy") == "auto" and account.changes == 1 and withdraw(account)
-        if account.program is not None and not account.program.is_built:
+            captures = self.is_long(job, bound)
+        elif account.is_awaited:
+            captures = job.option("economy") == "auto" and account.changes == 1 and withdraw(account)
+        elif account.program is not None and not account.program.is_built:
             if account.spent >= account.due:
                 self.queue(job, account)
-            return account.program is not None and account.program.is_built
+            captures = account.program is not None and account.program.is_built
+        else:
+            return self.step_of_unbuilt(job, account, bound)
+        return CAPTURE if captures else NUMPY
+
+    def step_of_unbuilt(self, job: Any, account: Any, bound: tuple[Any, ...]) -> str:
+        """As `next_step`, for a kind that has no program, or one that only lacks a specialization."""
         is_first = account.calls == 0 and account.due == 0
-        is_new = is_first or (account.due == 0 and account.why == IMPORTING)
+        is_new = is_first or (account.due == 0 and account.why in (IMPORTING, SAVED))
+        looks = is_first or account.why == SAVED
         self.unpaid_since = None
         if is_first:
             self.notes_of(job).open(account, bound)
-        if is_new and job.option("economy") == "auto" and self.wishes < WISHES and not self.failures and not purse.is_empty:
+        if is_new and self.is_captured_at_once(job) and not purse.is_empty:
             self.wishes += 1
             self.unpaid_since = self.clock()
-            return True
+            return CAPTURE
         if account.program is not None:
-            return True
+            return CAPTURE
         due = max(account.due, self.price) if is_new or account.due else 0.0  # other kinds' captures may have failed since
         if account.spent >= due or self.is_long(job, bound):
-            return True
+            return CAPTURE
         if account.due != due:
             account.due = due
-            account.why = waits(account, "a capture" if is_new else "another capture")
-        return SAVED if is_first and job.may_be_saved(bound) else False
+            account.why = waits(due, "a capture" if is_new else "another capture")
+        return LOOK_UP if looks and job.may_be_saved(bound) else NUMPY
+
+    def is_captured_at_once(self, job: Any) -> bool:
+        """True if a new kind of calls is captured before it has paid."""
+        return bool(job.option("economy") == "auto" and self.wishes < WISHES and not self.failures)
+
+    def leave_first_calls(self, job: Any, compiled: Any) -> bool:
+        """Let C run the first calls of kinds, until a kind has taken as long as loading a program takes. Returns True if it then runs this
+        call, too.
+        """
+        if self.is_captured_at_once(job) or job.plan is not None:
+            return False
+        if not job.was_plain:
+            job.was_plain = any(account.calls for account in compiled.accounts())
+        before, self.left = self.left, (settings[0], self.long)
+        if self.left != before:
+            meet = functools.partial(self.meet, job)
+            compiled.run_first_calls(self.bound_for(job), meet, settings, PACKAGES, self.long, LEAST)
+        return before is None and not compiled.accounts()
+
+    def meet(self, job: Any, account: Any, bound: tuple[Any, ...]) -> None:
+        """Take note of a kind of calls that C has begun."""
+        account.is_unasked = False
+        job.profile.learn(job.names, bound)
+        self.notes_of(job).open(account, bound)
+        is_saved = job.may_be_saved(bound)
+        account.due = 0.0 if is_saved else self.price
+        account.why = SAVED if is_saved else waits(account.due, "a capture")
+
+    def ask_about_first_calls(self, job: Any, compiled: Any) -> None:
+        """After a capture: NumPy may run no first calls beside a program with other bits, or beside pieces."""
+        if job.plan is not None or not job.pays:
+            self.left = None
+            compiled.run_first_calls()
 
     def opens(self, job: Any, account: Any, bound: tuple[Any, ...]) -> bool:
         """True if NumPy runs a call that wants a capture, because the modules that capture are imported in the background."""
@@ -163,23 +209,29 @@ class Economy:
         """True if this call is captured in the mode "now". An account has a price there only after a capture that compiled nothing."""
         return account.spent >= account.due or account.is_changed or self.is_long(job, bound)
 
+    @property
+    def long(self) -> float:
+        """Seconds that a call may take, from which nothing has to be paid before its capture."""
+        return LONG * float(BACKOFF**self.failures) + self.opening
+
     def is_long(self, job: Any, bound: tuple[Any, ...]) -> bool:
-        """True if the call may take so long, by its bytecode and sizes, that nothing has to be paid before its capture."""
-        return self.bound_of(job, bound) >= LONG * float(BACKOFF**self.failures) + self.opening
+        """True if the call may take so long, by its bytecode and sizes."""
+        return self.bound_of(job, bound) >= self.long
+
+    def bound_for(self, job: Any) -> _core.Bound:
+        """The bound of the function's calls."""
+        if self.bound is None:
+            self.bound = _core.Bound(job.fn, CLASSES)
+        return self.bound
 
     def bound_of(self, job: Any, bound: tuple[Any, ...]) -> float:
         """Seconds that the call may take, by its bytecode and sizes, and by what others took."""
-        if self.bound is None:
-            code = getattr(getattr(job.fn, "__func__", job.fn), "__code__", None)
-            self.bound = Bound(getattr(job.fn, "__globals__", {}), [] if code is None else [(code, 1, 0)])
-        self.asked = self.bound.seconds(bound)
-        return self.asked * min(1.0, LIKE * self.share)
+        return self.bound_for(job).seconds(bound)
 
     def note_call(self, seconds: float) -> None:
         """The call whose bound was asked for last has ended: it has taken at most so long."""
-        if self.asked > 0:
-            self.share = max(seconds / self.asked, self.share if self.share < math.inf else 0.0)
-            self.asked = 0.0
+        if self.bound is not None:
+            self.bound.note(seconds)
 
     def notes_of(self, job: Any) -> EconomyNotes:
         """The notes of earlier processes."""
@@ -267,7 +319,7 @@ class Economy:
             self.queue(job, account)
         else:
             account.due = rent
-            account.why = waits(account, "a build")
+            account.why = waits(account.due, "a build")
         if changes is None:
             return None
         call = overtaking.Overtaking(job.fn, changes)
@@ -278,7 +330,7 @@ class Economy:
         """Has the program of an account built in the background; with one processor in this one, when calls have paid for all of it."""
         if not has_another_processor():
             account.due = account.price
-            account.why = waits(account, "a build")
+            account.why = waits(account.due, "a build")
             if account.spent >= account.due:
                 Build(job, account)()
             return
@@ -293,6 +345,11 @@ class Economy:
         """Seconds of calls that NumPy has run while they paid, of captures, and of builds in the background, for `stats`."""
         return {"plain": sum(a.total for a in accounts), "captured": self.captured, "built": self.built}
 
+    def why(self, account: Any) -> str | None:
+        """Why NumPy runs calls of an account's kind, or None."""
+        why: str | None = account.why
+        return waits(self.price, "a capture") if account.is_unasked else why
+
     def line(self, mode: str, accounts: list[Any], is_compiled: bool) -> str | None:
         """A line for `explain`: what was paid, and why NumPy or a program runs the calls. None before the first call."""
         if not accounts:
@@ -300,7 +357,7 @@ class Economy:
         spent = self.summary(accounts)
         calls = sum(a.calls for a in accounts)
         cost = f"{calls} {'call' if calls == 1 else 'calls'} in NumPy took {1e3 * spent['plain']:.3g} ms, captures {1e3 * spent['captured']:.3g} ms, builds in the background {1e3 * spent['built']:.3g} ms"
-        state = next((a.why for a in accounts if a.why), None) or ("compiled" if is_compiled else "the program is built")
+        state = next(filter(None, map(self.why, accounts)), None) or ("compiled" if is_compiled else "the program is built")
         return f"{mode}: {state} ({cost})"
 
 
@@ -309,10 +366,10 @@ def estimate(plain: float, bound: float) -> float:
     return BIAS * min(plain, CAP * bound + SHORT)
 
 
-def waits(account: Any, step: str) -> str:
-    """The text that says which step an account pays for."""
-    due = f"{1e3 * account.due:.3g} ms" if account.due < 1 else f"{account.due:.3g} s"
-    return f"calls run in NumPy until they have taken the {due} from which {step} pays"
+def waits(due: float, step: str) -> str:
+    """The text that says which step calls pay for, and the seconds in NumPy after which it is taken."""
+    text = f"{1e3 * due:.3g} ms" if due < 1 else f"{due:.3g} s"
+    return f"calls run in NumPy until they have taken the {text} from which {step} pays"
 
 
 def has_another_processor() -> bool:

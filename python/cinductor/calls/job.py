@@ -27,7 +27,7 @@ from ..config import OWN, RACED, config, resolve, user_backend
 from ..diagnosis import events, stats_types
 from . import saved, watching
 from .dynamic import Profile, any_unbacked, kind_text, profile_path
-from .economy import SAVED, Economy, waits
+from .economy import CAPTURE, LOOK_UP, NUMPY, Economy, waits
 from .turn import Turn
 
 ABOUT_BUILT = (*RACED, "graphs")  # options that NumPy cannot do anything about
@@ -148,7 +148,7 @@ class Job:
     def saved_kinds(self) -> frozenset[str]:
         """The kinds of calls of it that the disk cache had when it was asked first."""
         if self.known_kinds is None:
-            key = self.first_key if saved.has_calls() else None
+            key = self.first_key if saved.has_calls(self) else None
             self.known_kinds = frozenset([kind for kind, _ in saved.calls_under(key)] if saved.is_there(key) else ())
         return self.known_kinds
 
@@ -244,7 +244,7 @@ class Job:
 
     def reasons_for_numpy(self, compiled: Any) -> list[str]:
         """Why the original function runs calls, each reason once."""
-        whys = [*(a.why for a in compiled.accounts()), compiled.why_not_split_calls, *(s.why_numpy for s in compiled.specializations)]
+        whys = [*map(self.economy.why, compiled.accounts()), compiled.why_not_split_calls, *(s.why_numpy for s in compiled.specializations)]
         return [*dict.fromkeys(why for why in whys if why)]
 
     def note_own_work(self, seconds: float) -> None:
@@ -310,9 +310,12 @@ class Job:
 
             if contains_traced(bound):
                 return self.run_eager(args, kwargs)
-        account = compiled.account(bound) if self.pays and self.owner is None else None
-        wanted = None if account is None else self.economy.wants_capture(self, account, bound)
-        if wanted is False:
+        pays = self.pays and self.owner is None
+        if pays and self.economy.leave_first_calls(self, compiled):
+            return _core.MISSING
+        account = compiled.account(bound) if pays else None
+        step = CAPTURE if account is None else self.economy.next_step(self, account, bound)
+        if step is NUMPY:
             return self.run_noted(account, args, kwargs)
         refused = compiled.account(bound) if account is None and compiled.accounts() and not self.is_inexact else None
         if refused is not None and not self.economy.wants_another(self, refused, bound):
@@ -336,7 +339,7 @@ class Job:
             self.why = why = self.why_plain() or self.why_no_more(compiled, bound)
             if why is None and not self.is_dry and saved.recall(self, compiled, bound):
                 return _core.MISSING  # the caller tries again
-            if why is None and account is not None and (wanted is SAVED or self.economy.opens(self, account, bound)):
+            if why is None and account is not None and (step is LOOK_UP or self.economy.opens(self, account, bound)):
                 return self.run_noted(account, args, kwargs)
             if why is None:
                 return self.capture(compiled, bound, args, kwargs)
@@ -360,6 +363,8 @@ class Job:
             capturing.count -= 1
             if is_outermost:
                 del capturing.used[id(self)]
+            if self.economy.left is not None:
+                self.economy.ask_about_first_calls(self, compiled)
             self.keep_profile()
             self.trim_cache()
             events.end(self, begun)
@@ -534,7 +539,7 @@ class Job:
         if compiled is not None and not self.settings["fullgraph"]:
             account = account or compiled.account(bound)
             account.spent, account.due = 0.0, max(account.due, self.economy.price)
-            account.why = f"{why}; {waits(account, 'another capture')}"
+            account.why = f"{why}; {waits(account.due, 'another capture')}"
 
     def note_flags(self, flags: int) -> None:
         """NumPy has run a call for the warnings of these float flags."""

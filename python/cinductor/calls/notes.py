@@ -33,7 +33,7 @@ class EconomyNotes:
         self.owed: dict[str, float] = {}
         self.accounts: list[tuple[str, Any]] = []  # of this process: the kind of calls, and the account
         self.programs: dict[str, Any] = {}
-        key = key_of(job) if saved.has_calls() else None
+        key = key_of(job) if saved.has_calls(job) else None
         text = _core.read_call(key) if key is not None and saved.is_there(key) else None
         self.is_known = text is not None
         for line in (text or "").splitlines():
@@ -54,13 +54,13 @@ class EconomyNotes:
             self.times[parts[1]] = float(parts[2]), float(parts[3])
 
     def open(self, account: Any, bound: tuple[Any, ...]) -> None:
-        """Begin a new account with the seconds that earlier processes have spent."""
+        """Add to a new account the seconds that earlier processes have spent."""
         if len(self.accounts) >= MOST:
             return
         kind = kind_text(bound)
         self.accounts.append((kind, account))
         if self.spent:
-            account.spent = self.spent.get(digest_of(kind), 0.0)
+            account.spent += self.spent.get(digest_of(kind), 0.0)
 
     def note(self, specialization: Any, text: str) -> str:
         """Remember the program of a saved call. Returns the call's digest."""
@@ -105,7 +105,7 @@ class EconomyNotes:
 def key_of(job: Any) -> str | None:
     """The key of a function's notes, which is that of its saved calls in another order; None: nothing is read or written."""
     key: str | None = job.first_key
-    return None if key is None else key[::-1]
+    return None if key is None else key[: saved.NAME] + key[: saved.NAME - 1 : -1]
 
 
 def digest_of(text: str) -> str:

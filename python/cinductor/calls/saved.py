@@ -10,7 +10,8 @@ such name (one of a user's class, an array that never changes) is not saved. Onl
 evaluated or unpickled.
 
 A file of the cache has the latest calls of one function under the same settings, each after the kind of call that it was captured
-for. Its name is a digest of everything that a capture depends on besides the arguments (`key_of`).
+for. Its name is a digest of everything that a capture depends on besides the arguments (`key_of`), and begins with one of the function's
+name: the names of the folder's files tell which functions have any.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ Traced = _core.Traced
 
 MAX_CALLS = 8  # calls per function
 MAX_TEXT = 1 << 22  # characters per call
+NAME = 8  # characters of a key
 BETWEEN = "\n\n"  # separates two calls of a file; no line of a call is empty
 
 # --- the key: function and settings ---------------------------------------------------------------
@@ -83,11 +85,11 @@ def key_of(job: Any, bound: tuple[Any, ...] = ()) -> str | None:
     if job.profile.marks or dynamic.may_be_marked(bound) or is_customised():
         return None
     backend = backend_of(job)
-    if not is_built_in(backend):  # a device from outside may change under its name
-        return None
+    if backend not in [f"{device}:{name}" for device, name, is_internal in _core.backend_names() if is_internal]:
+        return None  # a device from outside may change under its name
     how = (backend, job.devices, settings["dynamic"], settings["fullgraph"])
     text = f"{stamp()} {fn.__module__}:{fn.__qualname__} {digest_of(fn.__code__)} {how!r} {text_of(tuple(job.options().items()))}"
-    return _core.sha256(text.encode("utf-8", "surrogatepass"))
+    return name_of(fn) + str(_core.sha256(text.encode("utf-8", "surrogatepass")))[NAME:]
 
 
 @functools.lru_cache(64)
@@ -103,11 +105,6 @@ def backend_of(job: Any) -> str:
     return f"{device}:{job.settings['backend'] or ''.join(own[:1])}"
 
 
-def is_built_in(backend: str) -> bool:
-    """True if it came with the package."""
-    return backend in [f"{device}:{name}" for device, name, is_internal in _core.backend_names() if is_internal]
-
-
 def is_customised() -> bool:
     """True if the user has set thresholds, passes or templates, which are not part of the key."""
     passes = sys.modules.get("cinductor.extensions.registering")
@@ -117,20 +114,26 @@ def is_customised() -> bool:
 # --- the disk -------------------------------------------------------------------------------------
 
 
-_has_calls: dict[str, bool] = {}  # by folder
+def name_of(fn: Any) -> str:
+    """A digest of a function's name, with which the keys of its calls begin."""
+    return str(_core.sha256(f"{fn.__module__}:{fn.__qualname__}".encode("utf-8", "surrogatepass")))[:NAME]
 
 
-def has_calls() -> bool:
-    """True if the disk cache had calls of any function when it was asked first: otherwise no key is needed to look for one's."""
-    folder = _core.cache_directory()
-    if folder not in _has_calls:
-        try:
-            with os.scandir(folder) as entries:
-                _has_calls[folder] = any(entry.name.endswith(".call") for entry in entries)
-        except OSError as error:
-            pass_on(error)
-            _has_calls[folder] = False
-    return _has_calls[folder]
+@functools.cache
+def names(folder: str) -> set[str]:
+    """The digests of the names of functions that had files in a folder when it was asked first, or since this process wrote them."""
+    try:
+        with os.scandir(folder) as entries:
+            return {entry.name[:NAME] for entry in entries if entry.name.endswith(".call")}
+    except OSError as error:
+        pass_on(error)
+        return set()
+
+
+def has_calls(job: Any) -> bool:
+    """True if the disk cache may have calls or notes of a function: otherwise no key is needed to look for them."""
+    known = names(_core.cache_directory())
+    return bool(known) and type(job.fn) is types.FunctionType and name_of(job.fn) in known
 
 
 def is_there(key: str | None) -> bool:
@@ -141,7 +144,7 @@ def is_there(key: str | None) -> bool:
 def write(key: str, text: str) -> None:
     """Store a text under a key."""
     _core.write_call(key, text)
-    _has_calls[_core.cache_directory()] = True
+    names(_core.cache_directory()).add(key[:NAME])
 
 
 def save(job: Any, bound: tuple[Any, ...], specialization: Any, stage: Any) -> None:
