@@ -1,4 +1,4 @@
-"""What users do with compiled functions and modules, compared with eager:
+"""Compiled functions and modules as users train, copy, store and call them, compared with eager:
 
     python workflows.py [NAME ...]
 
