@@ -3,6 +3,7 @@ emitted once.
 """
 
 import os
+import re
 import subprocess
 import sys
 
@@ -32,3 +33,27 @@ def test_long_programs_are_compiled_side_by_side(tmp_path):
     assert [done.returncode for done in found] == [0, 0], found
     cold, warm = (int(done.stdout) for done in found)
     assert 1 < cold <= 4 and warm == 0
+
+
+LAYERS = '''
+import numpy as np
+import cinductor
+
+def layers(x):
+    """Equal kernels of statements on several lines, and one that differs."""
+    x = np.sort(np.exp(-x * x) + 1, axis=1)
+    x = np.sort(np.exp(-x * x) + 1, axis=1)
+    x = np.sort(np.tanh(x) * 3, axis=1)
+    return np.sort(np.exp(-x * x) + 1, axis=1)
+
+x = np.random.default_rng(0).standard_normal((9, 7))
+np.testing.assert_array_equal(cinductor.compile(layers, mode="now")(x), layers(x))
+'''
+
+
+def test_equal_kernels_of_several_lines_are_compiled_once(tmp_path):
+    (tmp_path / "program.py").write_text(LAYERS)
+    cache = tmp_path / "cache"
+    subprocess.run([sys.executable, str(tmp_path / "program.py")], env={**os.environ, "CINDUCTOR_CACHE_DIR": str(cache)}, check=True)
+    functions = {name for file in cache.rglob("*.so") for name in re.findall(rb"\0(k\d+)(?=\0)", file.read_bytes())}
+    assert len(functions) == 3, functions  # the first one reads the argument, the others work in place

@@ -5,6 +5,7 @@ control flow.
 import ctypes
 import functools
 import math
+import os
 import re
 import shutil
 import subprocess
@@ -1052,12 +1053,21 @@ def test_packages_of_exported_programs(tmp_path):
         made["served"](np.ones((5, 4), "f4"), {"sums": np.ones(3, "f4")}, 1.0, mask=None)
 
 
+def test_exported_casts_and_elements(tmp_path):
+    """torch.export asserts dtypes at each cast, and takes a number out of a tensor by an op that eager takes apart."""
+    x = torch.randn(3, 3)
+    fn = FunctionModule(lambda m, x: (x.to(torch.float64).sum(), (x * 4).long(), x + x[0, 0].item()))
+    cinductor.torch.package(tmp_path / "casts", torch.export.export(fn, (x,)))
+    for a, b in zip(cinductor.load(tmp_path / "casts")["forward"](x.numpy()), fn(x)):
+        torch.testing.assert_close(torch.as_tensor(a), b)
+
+
 def test_exported_programs_that_are_refused():
     def exported(fn, *args):
         return torch.export.export(FunctionModule(fn), args)
 
     x = torch.randn(3, 3)
-    with pytest.raises(cinductor.Unsupported, match=r"aten.sort.default is a library call \(sorting\), .*test_features.py"):
+    with pytest.raises(cinductor.Unsupported, match=r"aten.sort.default needs ATen, which an exported program does not call \(sorting\), .*test_features.py"):
         cinductor.torch.export(exported(lambda m, x: x.sort().values, x))
     with pytest.raises(cinductor.Unsupported, match="writes to seen, which is a constant"):
         cinductor.torch.export(exported(lambda m, x: m.seen.add_(1) + x, x))
@@ -1109,6 +1119,24 @@ def test_a_report_names_a_graph_that_autograd_refuses():
 
     (graph,) = cinductor.explain(compiled(fn, strict=False), torch.randn(4, 6)).graphs
     assert graph.why.startswith("AOTAutograd refuses it")
+
+
+LOGGED = """
+import torch, cinductor.torch
+fast = torch.compile(lambda x: torch.linalg.inv(x).sin(), backend=cinductor.torch.backend)
+fast(torch.eye(3))
+"""
+
+
+def test_torch_s_names_of_logs():
+    """TORCH_LOGS is read when torch is imported, before the backend is."""
+    env = {**os.environ, "TORCH_LOGS": "output_code,post_grad_graphs,ir_pre_fusion,ir_post_fusion,perf_hints"}
+    text = subprocess.run([sys.executable, "-c", LOGGED], env=env, capture_output=True, text=True, check=True).stderr
+    for name, words in [("post_grad_graphs", "torch.ops.aten.sin.default"), ("ir_pre_fusion", "loops:"), ("ir_post_fusion", "kernels:")]:
+        assert any(f"[__{name}]" in line and words in line for line in text.splitlines()), name
+    assert "[__output_code]" in text and "int32_t" in text and "ATen runs aten.linalg_inv_ex.default" in text
+    env["TORCH_LOGS"] = "graph_breaks"
+    assert not subprocess.run([sys.executable, "-c", LOGGED], env=env, capture_output=True, text=True, check=True).stderr
 
 
 def test_reports(caplog, tmp_path):

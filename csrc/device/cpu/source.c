@@ -33,16 +33,29 @@ ci_cpu_lower(const CiKernels *kernels, const CiOptions *options)
 
 /* A split kernel has two procs. */
 static void
-print_procs(Source *s, CiText *out, const CiKernel *kernel, bool *is_optimized)
+print_procs(Source *s, CiText texts[2], const CiKernel *kernel, bool *is_optimized)
+{
+    for (int side = 0; side < 2; side++) {
+        const CiProc *proc = ci_procs_find(s->procs, kernel->name, side);
+        texts[side] = ci_text_new(s->ctx);
+        if (!proc)
+            continue;
+        ci_c_print_proc(s->printer, &texts[side], proc);
+        *is_optimized |= s->printer->has_loops_left;
+    }
+}
+
+/* The functions of a kernel, each after the lines of the program that it computes. */
+static void
+add_functions(Source *s, const CiText texts[2], const CiKernel *kernel)
 {
     for (int side = 0; side < 2; side++) {
         const CiProc *proc = ci_procs_find(s->procs, kernel->name, side);
         if (!proc)
             continue;
-        ci_text_add(out, "\n");
-        ci_emit_locations(out, proc);
-        ci_c_print_proc(s->printer, out, proc);
-        *is_optimized |= s->printer->has_loops_left;
+        ci_text_add(&s->functions, "\n");
+        ci_emit_locations(&s->functions, proc);
+        ci_emit_fill(s->base, &s->functions, texts[side].data);
     }
 }
 
@@ -80,9 +93,9 @@ add_symbols(Source *s, const CiKernel *kernel)
 
 /* The kernel whose functions differ only in names; NULL: there is none, and this one is known from now on. */
 static const CiKernel *
-find_same(Source *s, const CiKernel *kernel, const CiText *text)
+find_same(Source *s, const CiKernel *kernel, const CiText texts[2])
 {
-    const char *key = ci_intern(s->ctx, text->data);
+    const char *key = ci_intern(s->ctx, ci_format(s->ctx, "%s%s", texts[0].data, texts[1].data));
     const CiKernel *found = ci_map_find(s->known, CI_KEY(key));
     if (!found)
         ci_map_put(s->known, CI_KEY(key), (void *)kernel);
@@ -90,23 +103,24 @@ find_same(Source *s, const CiKernel *kernel, const CiText *text)
 }
 
 /* None where a kernel before it has the same functions, such as that of another iteration of an
- * unrolled loop. A compiler takes half as much again for each byte of loops that it is to make vectors of. */
+ * unrolled loop or layer of a network. A compiler takes half as much again for each byte of loops that it is to make
+ * vectors of. */
 static void
 add_kernel(void *arg, const CiKernel *kernel)
 {
     Source *s = arg;
     if (!ci_kernel_has_loops(kernel) || (s->unit && !s->unit->is_wanted[kernel->id]))
         return;
-    CiText own = ci_text_new(s->ctx);
+    CiText own[2];
     size_t before = s->functions.length;
     bool is_optimized = false;
     if (!ci_name_is_safe(kernel->name))
         ci_fail(s->ctx, CI_ERR_INTERNAL, "kernel %d has no safe name", kernel->id);
     ci_emit_begin_holes(s->base);
-    print_procs(s, &own, kernel, &is_optimized);
-    const CiKernel *same = s->unit ? find_same(s, kernel, &own) : NULL;
+    print_procs(s, own, kernel, &is_optimized);
+    const CiKernel *same = s->unit ? find_same(s, kernel, own) : NULL;
     if (!same)
-        ci_emit_fill(s->base, &s->functions, own.data);
+        add_functions(s, own, kernel);
     if (s->unit) {
         int64_t length = (int64_t)(s->functions.length - before);
         s->unit->launches[kernel->id] = ci_procs_launch(s->procs, kernel->name);

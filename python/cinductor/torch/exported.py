@@ -93,7 +93,7 @@ class ProgramEmitter(Emitter):
         return f"[{low}, {'inf' if high is None else high + 1})"
 
     def library_call(self, node: torch.fx.Node, val: Any, why: str) -> Any:
-        raise Refused(f"{node.target} is a library call ({why})")
+        raise Refused(f"{node.target} needs ATen, which an exported program does not call ({why})")
 
     def shared_bases(self, outputs: Any) -> dict[int, Any]:
         return {}
@@ -286,9 +286,10 @@ class ExportedEntry:
 
 
 def decompositions() -> dict[Any, Any]:
-    """torch's decompositions for export, without those of ops that have rows."""
+    """torch's decompositions for export, without those of ops that have rows. Composite ops are taken apart as eager does it."""
     kept = {op for op, row in rows.table().items() if row.status == "row"}
-    found = {**dict(torch.export.default_decompositions().items()), **torch._decomp.decomposition_table}
+    own = {op: f for op, f in torch._decomp.decomposition_table.items() if isinstance(op, torch._ops.OpOverload) and not rows.is_composite(op)}
+    found = {**dict(torch.export.default_decompositions().items()), **own}
     return {op: f for op, f in found.items() if op not in kept and isinstance(op, torch._ops.OpOverload) and not is_left(op)}
 
 

@@ -11,7 +11,7 @@ from torch._inductor.output_code import RegionalOutputCode
 
 from .. import _core
 from ..base.deferred_warnings import CinductorWarning
-from . import layout
+from . import layout, logs
 from .devices import find_device, split
 from .emit import Emitted, Emitter, Return
 from .library import torch_functions
@@ -107,6 +107,7 @@ class Artifact(RegionalOutputCode):
         self.nodes: list[tuple[str, str, str, str]] = []
         self.why, self.run = "", eager(gm)
         try:
+            logs.log_graph(self.name, gm)
             device = find_device(gm)
             part = split(gm) if device != layout.HOST else None
             host = (self.compiled(part.gm, layout.HOST), part.arguments, part.count) if part else None
@@ -145,6 +146,7 @@ class Artifact(RegionalOutputCode):
         log.info("%s graph of %d ops, library calls: %s", self.name, len(self.nodes), ", ".join(calls) or "none")
         if log.isEnabledFor(logging.DEBUG):
             log.debug("%s graph:\n%s", self.name, program.text("graph"))
+        logs.log_program(self.name, program, calls)
 
     def __call__(self, inputs: Any) -> Any:
         return self.run(inputs)

@@ -105,7 +105,7 @@ def row_of(op: Any) -> Lowering:
     """The function that makes core nodes for a node with this op."""
     row = find(op)
     if row is None:
-        return control.LOWERINGS.get(op) or _unmapped("no row")
+        return control.LOWERINGS.get(op) or _unmapped("no lowering")
     if row.status == "off":
         return _unmapped("the installed torch has another schema of it")
     word, _, rest = row.meaning.partition(" ")

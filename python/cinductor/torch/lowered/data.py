@@ -70,4 +70,4 @@ def assert_tensor(emitter: Emitter, node: torch.fx.Node) -> None:
 
 
 def nothing(emitter: Emitter, node: torch.fx.Node) -> None:
-    """Ranges of symbols: torch asserts them apart, and knows them when it compiles."""
+    """Ranges of symbols, and dtypes and sizes of tensors: torch asserts them apart, and knows them when it compiles."""
