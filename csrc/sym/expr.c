@@ -160,6 +160,7 @@ intern(CiSym *sym, const CiExpr *shape)
 {
     uint64_t hash = hash_of(shape);
     Node *first = ci_map_find(sym->nodes, hash);
+    sym->work++;
     for (Node *node = first; node; node = node->next)
         if (same(&node->expr, shape))
             return &node->expr;

@@ -16,6 +16,7 @@ struct CiSym {
     CiMap *unproved; /* ids of those that a whole search has not proved to be at least 0 */
     uint32_t next_id;
     const CiExpr *recent[64]; /* constants asked for lately, by their value */
+    uint64_t work, most_work; /* nodes built, those that existed included, and how many end the present proof */
     int proof_depth; /* proofs build expressions, and building proves: this bounds the descent */
 };
 
