@@ -155,7 +155,7 @@ merge_mods(CiSym *sym, const CiExpr *e, const ModTerm *low, const CiExpr *q)
 
 /* True if terms of e may be a multiple of q: if q is no sum and no product, it is a factor of each of them. */
 static bool
-may_hold(const CiExpr *e, const CiExpr *q)
+may_contain(const CiExpr *e, const CiExpr *q)
 {
     if (q->kind == CI_EXPR_const || q->kind == CI_EXPR_linear || q->kind == CI_EXPR_product)
         return true;
@@ -184,7 +184,7 @@ recombine(CiContext *ctx, void *arg)
     for (int term = 0, factor = 0;
          !it->result && next_mod(sym, it->linear, &term, &factor, &low);) {
         const CiExpr *q = ci_expr_floordiv(sym, low.x, low.m);
-        if (!may_hold(it->linear, q)) { /* the divisors hold remainders, too: products of them are many */
+        if (!may_contain(it->linear, q)) { /* the divisors hold remainders, too: products of them are many */
             it->result = merge_mods(sym, it->linear, &low, q);
             continue;
         }

@@ -1,9 +1,9 @@
 """Generates the source of random functions whose names are bound on some paths only and read afterwards.
 
 A program is `def program(x, y, n, k, t, flag)` over two vectors, two Python ints, a float and a bool. Its names have
-values of one kind each: arrays, numbers or pairs. A statement that binds or deletes a name is in a branch, a loop
-that may run no iteration, an arm of `match`, a handler or a `with` that swallows exceptions; jumps skip the rest of a
-body. A read of a name that is not bound raises NameError, and its text names the name.
+values of one kind each: arrays, numbers or pairs. A statement that binds or deletes a name is in a branch, an arm of `match`, a handler,
+a loop that may run no iteration, or a `with` that swallows exceptions. Jumps skip the rest of a body. A read of a name
+that is not bound raises NameError, and its text names the name.
 """
 
 import random
