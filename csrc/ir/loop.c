@@ -41,6 +41,31 @@ copy_exprs(CiContext *ctx, int count, const CiExpr *const *exprs)
     return copy;
 }
 
+/* in0 and buf0 are the first of their kinds. */
+static void
+name_buffer(const CiLoops *loops, CiBuffer *buffer)
+{
+    bool is_input = buffer->kind != CI_BUFFER_temp;
+    int number = is_input ? buffer->input : buffer->id - loops->ninputs;
+    buffer->name = ci_intern(loops->ctx, ci_format(loops->ctx, "%s%d", is_input ? "in" : "buf", number));
+}
+
+void
+ci_loops_keep_buffers(CiLoops *loops, const bool *is_kept)
+{
+    int count = 0;
+    for (int k = 0; k < loops->nbuffers; k++) {
+        CiBuffer *buffer = loops->buffers[k];
+        if (k >= loops->ninputs && !is_kept[k])
+            continue;
+        loops->buffers[count] = buffer;
+        buffer->id = count++;
+        if (buffer->id != k)
+            name_buffer(loops, buffer);
+    }
+    loops->nbuffers = count;
+}
+
 CiBuffer *
 ci_loops_add_buffer(CiLoops *loops, CiBufferKind kind, CiDtype dtype, int rank,
                     const CiExpr *const *sizes, const CiExpr *const *strides)
@@ -52,8 +77,7 @@ ci_loops_add_buffer(CiLoops *loops, CiBufferKind kind, CiDtype dtype, int rank,
     buffer->id = loops->nbuffers;
     buffer->input = is_input ? loops->ninputs++ : -1;
     CI_REQUIRE(ctx, !is_input || buffer->input == buffer->id); /* inputs come first */
-    int number = is_input ? buffer->input : buffer->id - loops->ninputs;
-    buffer->name = ci_intern(ctx, ci_format(ctx, "%s%d", is_input ? "in" : "buf", number));
+    name_buffer(loops, buffer);
     buffer->dtype = dtype;
     buffer->rank = rank;
     buffer->sizes = copy_exprs(ctx, rank, sizes);

@@ -271,6 +271,8 @@ int ci_loops_device_count(const CiLoops *loops);
 CiLoops *ci_loops_new(CiContext *ctx, CiSym *sym, const char *name);
 CiBuffer *ci_loops_add_buffer(CiLoops *loops, CiBufferKind kind, CiDtype dtype, int rank,
                               const CiExpr *const *sizes, const CiExpr *const *strides);
+/* Removes other temps, which nothing may use. The numbers and names of those after them change. */
+void ci_loops_keep_buffers(CiLoops *loops, const bool *is_kept);
 CiNest *ci_loops_add_nest(CiLoops *loops, CiItems *items);
 /* A call without operands yet; and its result, all of that buffer. */
 CiExternItem *ci_extern_new(CiContext *ctx, const CiExtern *ext, CiOp op, int capacity);

@@ -1,5 +1,6 @@
 /* Removes nests that store nothing, exchanges of buffers without elements, and loops without a body:
- * arrays without elements need no loop, and a GPU would divide by their sizes. */
+ * arrays without elements need no loop, and a GPU would divide by their sizes. Then it removes buffers that
+ * nothing uses, because their sizes may depend on the variable of a loop that was removed. */
 #include "loops/loops.h"
 
 /* True if the size is 0, by its value or by the range of its symbol. */
@@ -48,6 +49,17 @@ drop_swaps(const CiLoopRewriter *r, CiRegion *region)
     region->nswaps = count;
 }
 
+static void
+drop_buffers(CiLoops *loops)
+{
+    int *nreaders, *nwriters;
+    bool *is_used = CI_NEW_ARRAY(loops->ctx, bool, loops->nbuffers + 1);
+    ci_count_all_uses(loops, &nreaders, &nwriters);
+    for (int k = 0; k < loops->nbuffers; k++)
+        is_used[k] = nreaders[k] || nwriters[k];
+    ci_loops_keep_buffers(loops, is_used);
+}
+
 /* Regions inside have been visited. */
 void
 ci_loops_drop_empty(const CiLoopRewriter *r, CiItems *items)
@@ -60,4 +72,6 @@ ci_loops_drop_empty(const CiLoopRewriter *r, CiItems *items)
             items->items[count++] = items->items[k];
     }
     items->count = count;
+    if (!r->scope)
+        drop_buffers(r->loops);
 }

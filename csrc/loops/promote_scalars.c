@@ -14,7 +14,8 @@
  *
  * Invariants: the loop works on single elements only, so that it becomes a tree and buf9 a
  * variable. An array of one element is a variable of the tree as it is. The element exists even if the
- * loop has no iterations. No other access may alias the element while it is in the variable. */
+ * loop has no iterations, and its array is stored before the loop, so that the load reads no memory
+ * without values. No other access may alias the element while it is in the variable. */
 #include "loops/loops.h"
 
 /* Accesses of a loop that are compared. */
@@ -80,6 +81,66 @@ exists(const CiLoopRewriter *r, const CiBuffer *buffer, const CiExpr *index)
     }
     return ci_sym_known_le_given(sym, ci_expr_const(sym, 0), index, facts.count, facts.list) &&
            ci_sym_known_le_given(sym, index, last, facts.count, facts.list);
+}
+
+/* Stores to a buffer. */
+typedef struct Stores {
+    const CiBuffer *buffer;
+    int count;
+} Stores;
+
+static void
+count_store(void *arg, CiItem *item)
+{
+    Stores *stores = arg;
+    if (item->nest)
+        stores->count += item->nest->target == stores->buffer || ci_nest_count(item->nest) == stores->buffer;
+    if (item->ext)
+        stores->count += item->ext->result == stores->buffer;
+}
+
+static int
+stores_in(const CiItems *items, const CiBuffer *buffer)
+{
+    Stores stores = {buffer, 0};
+    ci_items_visit(items, count_store, &stores);
+    return stores.count;
+}
+
+/* Sets *is_stored if items before the loop store to the buffer, or if other items of a loop around it do: an
+ * earlier iteration runs those. True if the loop is among the items or inside them. */
+static bool
+find_stores(const CiItems *items, const CiRegion *loop, const CiBuffer *buffer, bool *is_stored)
+{
+    for (int k = 0; k < items->count; k++) {
+        CiItem *item = &items->items[k];
+        const CiRegion *region = item->region;
+        Stores stores = {buffer, 0};
+        if (region == loop)
+            return true;
+        count_store(&stores, item);
+        *is_stored = *is_stored || stores.count;
+        if (!region)
+            continue;
+        if (find_stores(&region->condition_items, loop, buffer, is_stored) ||
+            find_stores(&region->body, loop, buffer, is_stored) ||
+            find_stores(&region->other, loop, buffer, is_stored)) {
+            if (item->kind != CI_ITEM_if)
+                *is_stored |= stores_in(&region->body, buffer) > stores_in(&loop->body, buffer);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* True if the array has values where the loop begins. */
+static bool
+has_values(const CiLoopRewriter *r, const CiRegion *loop, const CiBuffer *buffer)
+{
+    bool is_stored = buffer->kind != CI_BUFFER_temp;
+    if (!is_stored)
+        find_stores(&r->loops->items, loop, buffer, &is_stored);
+    return is_stored;
 }
 
 static bool
@@ -151,11 +212,13 @@ may_be_promoted(const CiLoopRewriter *r, const CiAccesses *all, const CiNestAcce
 static bool
 replace_one(const CiLoopRewriter *r, CiItems *items, int *k)
 {
-    const CiAccesses all = accesses_of(r, &items->items[*k].region->body);
+    const CiRegion *loop = items->items[*k].region;
+    const CiAccesses all = accesses_of(r, &loop->body);
     for (int n = 0; n < all.count; n++) {
         const CiNestAccess element = all.list[n];
         bool is_stored;
-        if (ci_is_one_element(r->sym, element.buffer) || !may_be_promoted(r, &all, &element, &is_stored))
+        if (ci_is_one_element(r->sym, element.buffer) || !may_be_promoted(r, &all, &element, &is_stored) ||
+            !has_values(r, loop, element.buffer))
             continue;
         CiBuffer *variable = new_variable(r, element.buffer->dtype);
         const CiExpr *first = ci_expr_const(r->sym, 0);
@@ -205,7 +268,7 @@ carry_one(const CiLoopRewriter *r, CiItems *items, int *k)
     for (int n = 0; all.count && n < region->body.count; n++) {
         CiNest *nest = region->body.items[n].nest;
         const CiExpr *index = nest ? handed_on(r, region->var, &all, nest) : NULL;
-        if (!index)
+        if (!index || !has_values(r, region, nest->target))
             continue;
         CiBuffer *array = nest->target, *variable = new_variable(r, array->dtype);
         const CiExpr *store = nest->store, *first = ci_expr_const(r->sym, 0),

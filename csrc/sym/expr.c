@@ -27,6 +27,7 @@ ci_sym_new(CiContext *ctx)
     sym->remainders = ci_map_new(ctx);
     sym->minima = ci_map_new(ctx);
     sym->maxima = ci_map_new(ctx);
+    sym->recombined = ci_map_new(ctx);
     sym->points = ci_map_new(ctx);
     sym->unproved = ci_map_new(ctx);
     return sym;
@@ -159,6 +160,7 @@ intern(CiSym *sym, const CiExpr *shape)
 {
     uint64_t hash = hash_of(shape);
     Node *first = ci_map_find(sym->nodes, hash);
+    sym->work++;
     for (Node *node = first; node; node = node->next)
         if (same(&node->expr, shape))
             return &node->expr;
@@ -362,8 +364,15 @@ linear(CiSym *sym, int64_t value, int count, const CiExpr *const *atoms, const i
     CiExpr shape = {
         .kind = CI_EXPR_linear, .nargs = count, .value = value, .args = atoms, .coefs = coefs};
     const CiExpr *e = intern(sym, &shape);
-    const CiExpr *simpler = count > 1 && has_mod(e) ? ci_expr_recombine(sym, e) : NULL;
-    return simpler ? simpler : e;
+    if (count == 1 || !has_mod(e))
+        return e;
+    const CiExpr *simpler = ci_map_find(sym->recombined, e->id);
+    if (!simpler) {
+        simpler = ci_expr_recombine(sym, e);
+        simpler = simpler ? simpler : e;
+        ci_map_put(sym->recombined, e->id, (void *)simpler);
+    }
+    return simpler;
 }
 
 /* Storage for the terms of one linear: on the stack while there are few. */

@@ -153,6 +153,22 @@ merge_mods(CiSym *sym, const CiExpr *e, const ModTerm *low, const CiExpr *q)
     return NULL;
 }
 
+/* True if terms of e may be a multiple of q: if q is no sum and no product, it is a factor of each of them. */
+static bool
+may_contain(const CiExpr *e, const CiExpr *q)
+{
+    if (q->kind == CI_EXPR_const || q->kind == CI_EXPR_linear || q->kind == CI_EXPR_product)
+        return true;
+    for (int k = 0; k < ci_expr_nterms(e); k++) {
+        int64_t coef;
+        const CiExpr *atom = ci_expr_term(e, k, &coef);
+        for (int j = 0; j < ci_expr_nfactors(atom); j++)
+            if (ci_expr_factor(atom, j) == q)
+                return true;
+    }
+    return false;
+}
+
 typedef struct Recombination {
     CiSym *sym;
     const CiExpr *linear, *result;
@@ -168,6 +184,10 @@ recombine(CiContext *ctx, void *arg)
     for (int term = 0, factor = 0;
          !it->result && next_mod(sym, it->linear, &term, &factor, &low);) {
         const CiExpr *q = ci_expr_floordiv(sym, low.x, low.m);
+        if (!may_contain(it->linear, q)) { /* the divisors hold remainders, too: products of them are many */
+            it->result = merge_mods(sym, it->linear, &low, q);
+            continue;
+        }
         const CiExpr *whole = ci_expr_mul(sym, ci_expr_mul(sym, low.cofactor, low.m), q);
         const CiExpr *terms = ci_expr_sub(sym, whole, ci_expr_const(sym, ci_expr_value(whole)));
         if (has_terms(it->linear, terms)) {

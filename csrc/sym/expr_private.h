@@ -10,11 +10,13 @@ struct CiSym {
     CiMap *nodes;   /* hash -> chain of nodes */
     CiMap *symbols; /* interned name -> the symbol asked for last */
     CiMap *quotients, *remainders, *minima, *maxima; /* ids of both operands -> result */
+    CiMap *recombined; /* id of a linear that holds a mod -> what it simplifies to, or itself */
     CiMap *definitions; /* name -> what it is in the expression that is being parsed; NULL: none yet */
     CiMap *points; /* id -> what it is at points that proofs are tried at */
     CiMap *unproved; /* ids of those that a whole search has not proved to be at least 0 */
     uint32_t next_id;
     const CiExpr *recent[64]; /* constants asked for lately, by their value */
+    uint64_t work, most_work; /* nodes built, those that existed included, and how many end the present proof */
     int proof_depth; /* proofs build expressions, and building proves: this bounds the descent */
 };
 

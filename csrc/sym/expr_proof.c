@@ -12,14 +12,15 @@
  *
  * Then the search continues. Each step is valid at every point, so rest and c may contain y too.
  * The search is skipped if the difference is negative at a sample point (expr_points.c).
- * The search is bounded by depth, by fuel and by the number of terms, because sums may be long:
- * false means "not proved", never "disproved". */
+ * The search is bounded by depth, by fuel and by the number of terms, because sums may be long; with the searches
+ * that building its sums begins, by the number of nodes. False means "not proved", never "disproved". */
 #include "sym/expr_private.h"
 
 #define MAX_DEPTH 10
 #define MAX_FUEL 80
 #define MAX_TERMS 2400 /* taken apart in one search */
 #define MAX_NESTING 3
+#define MAX_WORK 8000 /* nodes built in one search and in the searches inside it */
 
 typedef struct Proof {
     CiSym *sym;
@@ -158,7 +159,7 @@ prove(Proof *proof, const CiExpr *d, int depth)
 {
     if (d->low >= 0)
         return true;
-    if (d->high < 0 || depth == 0 || proof->fuel <= 0)
+    if (d->high < 0 || depth == 0 || proof->fuel <= 0 || proof->sym->work > proof->sym->most_work)
         return false;
     proof->fuel--;
     for (const CiExpr *y = next_factor(d, UINT32_MAX); y; y = next_factor(d, y->id)) {
@@ -201,6 +202,8 @@ ci_expr_is_nonnegative(CiSym *sym, const CiExpr *e)
     if (ci_expr_negative_at(sym, e) || ci_map_find(sym->unproved, e->id))
         return false;
     Proof proof = {sym, e, MAX_FUEL, MAX_TERMS, false};
+    if (sym->proof_depth == 0)
+        sym->most_work = sym->work + MAX_WORK;
     sym->proof_depth++;
     bool is_proved = ci_sym_attempt(sym, search, &proof) && proof.proved;
     sym->proof_depth--;

@@ -116,6 +116,36 @@ def by_sizes(x):
     return x * k
 
 
+def in_a_loop_that_its_first_iteration_ends(x):
+    s, i = 1, 0
+    while True:
+        if len(x) > 2:
+            s = 0.75
+        if i >= 3 or x[0] > 0.5:
+            break
+        i += 1
+        if (x > s).any():
+            s = np.float64(-1.5)
+        if i > 1:
+            row = x * 2
+    return row, s
+
+
+def after_a_return_in_the_first_iteration(x):
+    s, i = 1, 0
+    while True:
+        s = 0.75 if len(x) > 2 else s
+        if len(x) == 0 or x[0] > 0.5:
+            break
+        i += 1
+        if (x > s).any() or i > 4:
+            s = x[0] - 0
+            if i > 0:
+                return x[i % len(x)], s
+            row = np.zeros_like(x)
+    return row, s
+
+
 NUMBERS = [
     first_large,
     last_large,
@@ -126,7 +156,14 @@ NUMBERS = [
     in_two_loops,
     bound_again,
 ]
-OTHERS = [an_array, deleted, in_a_function_inside, by_sizes]
+OTHERS = [
+    an_array,
+    deleted,
+    in_a_function_inside,
+    by_sizes,
+    in_a_loop_that_its_first_iteration_ends,
+    after_a_return_in_the_first_iteration,
+]
 
 
 def data(n):

@@ -342,3 +342,17 @@ TEST(overflow_in_a_proof_is_no_error)
     CHECK(ci_expr_const(sym, INT64_MAX)->high == INT64_MAX);
     CHECK_EXPR("min(s0, 9223372036854775807)", "s0");
 }
+
+/* Each divisor holds all remainders before it. */
+TEST(sums_of_nested_remainders_take_few_nodes)
+{
+    CiSym *sym = open_sym(ctx);
+    const CiExpr *size = read(ctx, sym, "s0"), *z = read(ctx, sym, "z"), *one = ci_expr_const(sym, 1);
+    const CiExpr *e = size;
+    for (int k = 0; k < 18; k++) {
+        uint32_t before = ci_sym_count(sym);
+        e = ci_expr_sub(sym, e, ci_expr_floordiv(sym, e, ci_expr_const(sym, 2 + k % 3)));
+        e = ci_expr_add(sym, e, ci_expr_mod(sym, z, ci_expr_add(sym, e, one)));
+        CHECK(ci_sym_count(sym) - before < 9000);
+    }
+}

@@ -12,6 +12,7 @@ import re
 import signal
 import warnings
 
+import bound_generator
 import loop_generator
 import number_generator
 import numpy as np
@@ -114,12 +115,14 @@ def test_new_programs(number, tmp_path, pieces_are_compiled):
 
 # --- loops and branches ---------------------------------------------------------------------------
 
-# The last twelve are regression tests. The rest of a call runs in NumPy while names hold values of closed blocks; an int
+# The last thirteen are regression tests. The rest of a call runs in NumPy while names hold values of closed blocks; an int
 # that an iteration may keep does not become a float. An inner loop of no iterations leaves a Python int unchanged.
 # What an iteration before the region returned; arrays that a loop exchanged before a break; memory whose size data decide.
 # A number that is Python's or NumPy's in an inner loop. A name that a piece leaves unbound after it has fallen back.
-LOOPS = [*range(60), 2964097208, 70067, 70093, 70178, 3321422140, 4040863078, 3242387038, 943660347, 921017880, 2335782939, 2740258806, 2178290743]
-WIDE_LOOPS = range(40)
+# A name that no iteration binds, because the one before the region ends the loop.
+LOOPS = [*range(60), 2964097208, 70067, 70093, 70178, 3321422140, 4040863078, 3242387038, 943660347, 921017880, 2335782939, 2740258806, 2178290743,
+         1937621765]
+WIDE_LOOPS, BOUND = range(40), range(60)
 # The last thirteen are regression tests. The result of an inner function; a `finally` that returns; the possible types of a
 # value after many branches; a name that only pieces bind. A view whose size depends on data; the stride order of an
 # empty array; a name of a finished iteration when the rest runs in NumPy. The truth of an int known after a break.
@@ -222,6 +225,12 @@ def test_wide_loops(seeds, tmp_path, everything_is_compiled):
             check_loops(seed, tmp_path, ["interp", "dynamic"], loop_generator.Lists)
 
 
+@pytest.mark.parametrize("seeds", batches(BOUND), ids=lambda s: f"{s[0]}-{s[-1]}")
+def test_names_that_may_be_unbound(seeds, tmp_path, everything_is_compiled):
+    for seed in seeds:
+        check_loops(seed, tmp_path, [("interp", "dynamic", "unfused")[seed % 3]], bound_generator.Generator)
+
+
 @pytest.mark.parametrize("seeds", batches(OPERANDS), ids=lambda s: f"{s[0]}-{s[-1]}")
 def test_operands(seeds, tmp_path, everything_is_compiled):
     for seed in seeds:
@@ -243,5 +252,6 @@ def test_numbers(seeds, tmp_path, everything_is_compiled):
 @pytest.mark.parametrize("number", range(len(batches(NEW_LOOPS))))
 def test_new_loops(number, tmp_path, everything_is_compiled):
     for seed in batches(NEW_LOOPS)[number]:
-        for made in (number_generator.Generator, operand_generator.Generator, loop_generator.Wide if seed % 2 else loop_generator.Generator):
+        loops = loop_generator.Wide if seed % 2 else loop_generator.Generator
+        for made in (bound_generator.Generator, number_generator.Generator, operand_generator.Generator, loops):
             check_loops(seed, tmp_path, ["interp", "dynamic", "unfused"], made)

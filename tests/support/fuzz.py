@@ -30,6 +30,7 @@ KINDS = {  # name: share of the time
     "loops": 3,
     "wide loops": 2,
     "lists": 2,
+    "bound": 3,
     "operands": 4,
     "numbers": 4,
     "tuples": 3,
@@ -42,6 +43,7 @@ KINDS = {  # name: share of the time
 
 def checks():
     """By kind: runs the program of a seed and returns how many programs, or changes, that is."""
+    import bound_generator
     import loop_generator
     import number_generator
     import operand_generator
@@ -61,6 +63,7 @@ def checks():
         "loops": generated(loop_generator.Generator, "interp", "dynamic", "unfused"),
         "wide loops": generated(loop_generator.Wide, "interp", "dynamic"),
         "lists": generated(loop_generator.Lists, "interp", "dynamic"),
+        "bound": generated(bound_generator.Generator, "interp", "dynamic", "unfused"),
         "operands": generated(operand_generator.Generator, "interp", "dynamic"),
         "numbers": generated(number_generator.Generator, "interp", "dynamic"),
         "tuples": test_tuples.check,

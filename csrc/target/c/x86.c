@@ -55,6 +55,13 @@ fused(CiContext *ctx, CiDtype dtype, int bytes, int vector_bytes)
                            bytes == 32 ? "256" : "");
 }
 
+/* AVX-512 has mask registers. */
+static bool
+has_masks(int vector_bytes)
+{
+    return vector_bytes == 64;
+}
+
 /* ---- widths of integers ---- */
 
 static char
@@ -63,16 +70,20 @@ width_letter(int bytes)
     return bytes == 1 ? 'b' : bytes == 2 ? 'w' : bytes == 4 ? 'd' : 'q';
 }
 
-/* The instruction reads the first bytes of a register of at least 16. */
+/* The instruction reads the first bytes of a register of at least 16. If there are mask registers, the others repeat
+ * the value: gcc 13 joins a mask with a widening of a register whose other bytes are zero, and cannot print that. */
 static const char *
-widened(CiContext *ctx, const char *type, CiDtype from, CiDtype to, int lanes)
+widened(CiContext *ctx, const char *type, CiDtype from, CiDtype to, int lanes, bool repeats)
 {
     static const char *const names[] = {"char", "short", "int", "int", "long long"};
     int size = (int)ci_dtype_size(from), wide = (int)ci_dtype_size(to), bytes = lanes * size;
     bool is_masked = lanes * wide == 64, is_small = bytes < 16;
     const char *unit = bytes == 8 ? "long long" : "int";
-    const char *source =
-        is_small ? ci_format(ctx, "(%s __attribute__((vector_size(16)))){(%s)a}", unit, unit) : "a";
+    const char *one = ci_format(ctx, "(%s)a", unit),
+               *all = !repeats     ? one
+                      : bytes == 8 ? ci_format(ctx, "%s, %s", one, one)
+                                   : ci_format(ctx, "%s, %s, %s, %s", one, one, one, one);
+    const char *source = is_small ? ci_format(ctx, "(%s __attribute__((vector_size(16)))){%s}", unit, all) : "a";
     return ci_format(
         ctx,
         "typedef %s source __attribute__((vector_size(%d)));\n    %sreturn (%s)"
@@ -112,7 +123,7 @@ resized(CiContext *ctx, const char *type, CiDtype from, CiDtype to, int lanes, i
     if (bytes < 16 || bytes > vector_bytes || lanes * (size < other ? size : other) < 4)
         return NULL;
     if (size < other)
-        return widened(ctx, type, from, to, lanes);
+        return widened(ctx, type, from, to, lanes, has_masks(vector_bytes));
     return size > 2 * other ? narrowed(ctx, type, from, to, lanes) : NULL;
 }
 
@@ -149,12 +160,6 @@ routines(int vector_bytes)
 }
 
 /* ---- masks ---- */
-
-static bool
-has_masks(int vector_bytes)
-{
-    return vector_bytes == 64;
-}
 
 /* Bytes have none either, but what a compiler makes of 64 of them is short. */
 static bool

@@ -60,7 +60,7 @@ class Carried(LoopState):
         self.first_trace: Any = None  # of a run that starts like the loop's first iteration
         self.first_ends: dict[str, Any] = {}
         self.is_weak = self.was_weak = False  # this run has Python's numbers where iterations make NumPy's
-        self.is_endless = False  # it only ends by its flag
+        self.is_endless = False  # only its flag ends it, which no iteration before the region has set
         self.expected: set[int] = set()  # of `written`, those that no run has written to yet
         self.appends: dict[int, AppendedItems] = {}
         self.trips = Trips()
@@ -226,7 +226,7 @@ class Carried(LoopState):
     def open_body(self, test: object) -> bool:
         """Close the block of a while's condition and open that of its body."""
         condition, apply = None, self.tracer.apply
-        self.is_endless = test is not None and type(test) is not Traced
+        self.is_endless = test is not None and type(test) is not Traced and self.loop.ended is False
         if type(test) is Traced:
             condition = truth(self.tracer, test)
         elif test is not None and not test:
