@@ -104,6 +104,40 @@ def test_generators_that_share_their_bits(backend):
         assert pairs[0] == pairs[1]
 
 
+def uniform_alone(a, b, n):
+    s = 0.0
+    for _ in range(n):
+        s += a.random() - 2 * b.uniform(1.0, 3.0)
+    return s
+
+
+def normal_before(a, b, n):
+    s = b.normal()
+    for _ in range(n):
+        s -= a.random()
+    return s, b.normal()
+
+
+def some_of_an_array(a, b, n):
+    s = 0.0
+    for _ in range(n):
+        s += a.random() - b.random(3).sum()
+    return s
+
+
+@pytest.mark.parametrize("second", [np.random.Generator, np.random.RandomState], ids=["Generator", "RandomState"])
+@pytest.mark.parametrize("fn", [two, uniform_alone, normal_before, some_of_an_array], ids=lambda f: f.__name__)
+def test_generators_that_share_their_bits_in_later_calls_only(fn, second):
+    g = cinductor.compile(fn)
+    for k, is_shared in enumerate((False, True, False, True, True)):
+        made = []
+        for f in (g, fn):
+            bits = np.random.PCG64(k)
+            a, b = np.random.Generator(bits), second(bits if is_shared else np.random.PCG64(9))
+            made.append((f(a, b, 20 + k), f(a, a, 3), bits.state))
+        assert made[0] == made[1]
+
+
 class Half(np.random.PCG64):
     """A bit generator of a class that is not NumPy's."""
 

@@ -98,7 +98,7 @@ class Stage:
         self.globals: dict[int, tuple[dict[str, Any], dict[str, tuple[Any, Any]]]] = {}
         self.functions: dict[int, tuple[Any, Any]] = {}
         self.draws_outside = 0  # of loops and branches, captured from their source
-        self.draw_states: dict[int, Any] = {}  # the states of generators as arrays, by source
+        self.draw_states: dict[int, Any] = {}  # source of a generator -> its state as arrays, and the sources of its methods
         self.exported: dict[Any, Traced] = {}  # arrays that objects of other libraries hand out, by source and conversion
         self.codes: dict[int, Any] = {}  # of functions that rewritten code makes, by id
         self.scopes: list[Any] = []
@@ -182,7 +182,7 @@ class Stage:
 
     def is_state(self, array: Any) -> bool:
         """True if an array is a part of the state of a generator of Python, to which only draws refer."""
-        states = [part for both in self.draw_states.values() for part in both] + [kept for _, kept, _ in self.effects.normals.values()]
+        states = [part for arrays, _ in self.draw_states.values() for part in arrays] + [kept for _, kept, _ in self.effects.normals.values()]
         return any(array.storage == state.storage for state in states)
 
     @property

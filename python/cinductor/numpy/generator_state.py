@@ -38,10 +38,14 @@ class Words:
         return self.scope.call(self.sources[method], *arrays, *values)
 
     def give_up(self, method: str) -> NoReturn:
-        """The method is a library call, which has the state as a whole."""
-        if self.scope.stage.tracer.effects:
-            raise NotCaptured(f"{method} after an effect")
-        raise Replan("inline_draws", f"{method} is a library call")
+        give_up_words(self.scope.stage, method)
+
+
+def give_up_words(stage: Any, method: str) -> NoReturn:
+    """Make all draws of the call library calls, as those of the method are, which have the state as a whole."""
+    if stage.tracer.effects:
+        raise NotCaptured(f"{method} after an effect")
+    raise Replan("inline_draws", f"{method} is a library call")
 
 
 def memory_reader(generator: Any) -> tuple[Callable[[Any], Any], dict[str, Callable[..., Any]]] | None:

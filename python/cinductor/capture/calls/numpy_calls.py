@@ -14,7 +14,7 @@ from ...base.class_lookup import is_a
 from ...base.signals import Replan
 from ...base.user_frame import call_in_place
 from ...numpy import composites, pcg, surface, twister
-from ...numpy.generator_state import Words, is_python_generator, memory_reader
+from ...numpy.generator_state import Words, give_up_words, is_python_generator, memory_reader
 from ...numpy.index import flat as raveled
 from ...numpy.index import ufunc_at
 from ...numpy.python_random import PYTHON_DRAWS
@@ -279,11 +279,13 @@ def call_draw(scope: Hooks, f: Draw, args: tuple[Any, ...], kwargs: dict[str, An
     if writes and stage.effects.before_write(target):
         return call_unknown(scope, method, args, kwargs)
     address = words_of(scope, f.generator, source, f.name)
-    if address is None:
-        if id(f.generator) not in stage.effects.draws:
-            stage.effects.draws[id(f.generator)] = (f.generator, state_of(f.generator))
-        address = stage.tracer.scalar(id(f.generator), stage.sources.source("address", source))
     try:
+        if address is None:
+            if not is_python_generator(f.generator) and any(methods is pcg.SOURCES for _, methods in stage.draw_states.values()):
+                give_up_words(stage, f.name)
+            if id(f.generator) not in stage.effects.draws:
+                stage.effects.draws[id(f.generator)] = (f.generator, state_of(f.generator))
+            address = stage.tracer.scalar(id(f.generator), stage.sources.source("address", source))
         if f.name == "choice" and is_python_generator(f.generator):
             return scope.item(args[0], PYTHON_DRAWS[f.name](stage.tracer, address, scope.call(len, *args)))
         return draws_of(f.generator)[f.name](stage.tracer, address, *real, **named)
@@ -294,11 +296,11 @@ def call_draw(scope: Hooks, f: Draw, args: tuple[Any, ...], kwargs: dict[str, An
 
 def words_of(scope: Hooks, generator: Any, source: int, name: str) -> Words | None:
     """The state of a generator as arrays of the call, over its memory; None if the draws of a method are library calls. One
-    kind of draws does not see what the other one has changed until there is an effect.
+    kind of draws does not see what the other one has changed until there is an effect. Generators of NumPy may share a state.
     """
     stage = scope.stage
     reader = memory_reader(generator) if stage.inlines_draws and stage.tracer.may_check() else None
-    if reader is None or (reader[1] is pcg.SOURCES and name not in pcg.SOURCES and source not in stage.draw_states):
+    if reader is None or (reader[1] is pcg.SOURCES and name not in pcg.SOURCES):
         return None
     memory_of, methods = reader
     if source not in stage.draw_states:
@@ -309,19 +311,19 @@ def words_of(scope: Hooks, generator: Any, source: int, name: str) -> Words | No
         except ValueError:
             stage.inlines_draws = False
             return None
-        if id(generator) in stage.effects.draws:
-            raise Replan("draws_apart", "a loop or branch draws, after a draw outside of it")
+        has_own_state = is_python_generator(generator)
+        if any(f is generator or not (has_own_state or is_python_generator(f)) for f, _ in stage.effects.draws.values()):
+            assumption = "draws_apart" if stage.has_draws_apart else "inline_draws"
+            raise Replan(assumption, "a loop or branch draws, after a draw outside of it")
         made = stage.sources.note_made(memory, memory_of, source)
         stage.lift_guarded(memory, made)
-        stage.draw_states[source] = [stage.lift_guarded(part, stage.sources.source("item", made, k)) for k, part in enumerate(memory)]
+        arrays = tuple(stage.lift_guarded(part, stage.sources.source("item", made, k)) for k, part in enumerate(memory))
+        stage.draw_states[source] = arrays, methods
     elif not stage.tracer.in_region:
         stage.draws_outside += 1
         if stage.draws_outside > MAX_OUTSIDE:
             raise Replan("inline_draws", "Python runs a loop that draws")
-    words = Words(scope, tuple(stage.draw_states[source]), methods, functools.partial(normal_of, stage, generator, source))
-    if methods is pcg.SOURCES and name not in methods:
-        words.give_up(name)
-    return words
+    return Words(scope, stage.draw_states[source][0], methods, functools.partial(normal_of, stage, generator, source))
 
 
 def normal_of(stage: Stage, generator: Any, source: int) -> Any:
