@@ -53,7 +53,7 @@ def trained(model, step, make):
     torch.manual_seed(1)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.02, momentum=0.9)
     losses = []
-    for k in range(5):
+    for _ in range(5):
         optimizer.zero_grad()
         results = [t for t in torch.utils._pytree.tree_leaves(step(*make())) if isinstance(t, torch.Tensor) and t.requires_grad]
         loss = sum(t.abs().square().mean() for t in results)

@@ -103,7 +103,7 @@ def the_whole_step_is_compiled():
         return loss.detach()
 
     fast = compiled(step, strict=False)
-    for k in range(3):
+    for _ in range(3):
         x = R(8, 6)
         close(fast(other, b, x), step(model, a, x))
     same_state(model, other)
@@ -112,9 +112,9 @@ def the_whole_step_is_compiled():
 @case
 def gradients_are_accumulated():
     model, other, fast = twins()
-    for m, step in ((model, model), (other, fast)):
+    for step in (model, fast):
         torch.manual_seed(4)
-        for part in range(4):
+        for _ in range(4):
             (step(R(5, 6)).exp().mean() / 4).backward()
     for p, q in zip(model.parameters(), other.parameters()):
         close(q.grad, p.grad, rtol=1e-4, atol=1e-6)
