@@ -21,6 +21,7 @@ from .._core import Error, kind_of
 from ..arrays import packages
 from ..base import deferred_warnings, lazy
 from ..base.class_lookup import is_a
+from ..base.made_when_read import MadeWhenRead
 from ..base.signature import signature_of
 from ..base.user_frame import call_in_place, hide_our_frames
 from ..config import OWN, RACED, config, resolve, user_backend
@@ -55,7 +56,44 @@ def is_compiling() -> bool:
     return capturing.count > 0
 
 
-class Job:
+class JobState:
+    """What a job has learnt from calls: until something changes an attribute it is that of the class, so `compile` makes none of them."""
+
+    captures = misses = 0
+    saved_under: str | None = None  # the key of the latest capture
+    is_at_limit = False  # compiled a last time, for any sizes
+    leaves_open = True  # the program evaluates conditions on sizes
+    decided: frozenset[tuple[str, int]] = frozenset()  # conditions that Python decides
+    breaks_by_itself = False  # a call needs Python even with constant sizes
+    has_given_inexact = False  # results that may differ from NumPy's in the last bits
+    was_plain = False  # NumPy has run calls that may be compiled later, with the same bits
+    known_kinds: frozenset[str] | None = None  # of the calls that the disk cache had; None: it was not asked
+    is_for_show = False  # its only call is made by `explain`
+    on_run: Any = None  # `Tracer.on_run` of its captures
+    why: str | None = None  # why NumPy ran the latest call that was tried, or None
+    unraced: str | None = None  # why its latest program has no race, where one was asked for
+    flags = flags_changes = 0  # float flags for which NumPy has run a call, while filters had changed so many times
+    nodes = 0  # of the largest segment compiled
+    plan: Any = None  # how calls are split at breaks: capture/pieces/driver.py
+    owner: Any = None  # the plan of which it is a piece
+    last: Any = None  # the Outcome of the latest capture
+    profile = MadeWhenRead(Profile)
+    economy = MadeWhenRead(Economy)  # decides when calls are captured and built
+    turn = MadeWhenRead(Turn)  # which thread captures it
+    recalled = MadeWhenRead(set[str])  # saved calls that have become specialisations
+    reasons = MadeWhenRead(list[str])  # why calls were captured again, the latest last
+    made = MadeWhenRead(dict[int, str])  # id of a specialisation -> why it was made
+    unused = MadeWhenRead(dict[str, None])  # lines about options that it was given for nothing
+    warned = MadeWhenRead(set[str])
+    segments = MadeWhenRead(set[Any])  # programs of its pieces, kept alive
+
+    def forget(self) -> None:
+        """Return to the state before the first call."""
+        for name in vars(JobState):
+            vars(self).pop(name, None)
+
+
+class Job(JobState):
     """The state of one function besides its specialisations.
 
     Another thread may call `forget` or capture at any time: a method reads an attribute once if its value may
@@ -66,6 +104,7 @@ class Job:
     is_dry = False  # programs are compiled and not run: warming.py
     past_limit = "Calls that fit none run in NumPy now"  # what becomes of calls at a limit
     why_whole = "fullgraph=True"  # why Python may run nothing between kernels, if it may not; see errors.WHOLE
+    compiled: weakref.ref[Any] | None = None  # the compiled function, from its first miss on
 
     def __init__(self, fn: Any, settings: dict[str, Any]) -> None:
         self.fn = fn
@@ -73,39 +112,7 @@ class Job:
         self.asked = resolve(settings["mode"], settings["options"])  # options of the mode and of this function
         self.counts = {"captures": 0, "recompiles": 0, "eager": 0}  # for `stats`; never reset
         self.was_recorded = deferred_warnings.is_recorded()  # warnings were being recorded when it was compiled
-        self.compiled: weakref.ref[Any] | None = None  # the compiled function, from its first miss on
-        self.forget()
-
-    def forget(self) -> None:
-        """Return to the state before the first call."""
-        self.names, self.kinds, self.defaults = signature_of(self.fn)
-        self.profile = Profile()
-        self.captures = self.misses = 0
-        self.recalled: set[str] = set()  # saved calls that have become specialisations
-        self.saved_under: str | None = None  # the key of the latest capture
-        self.is_at_limit = False  # compiled a last time, for any sizes
-        self.leaves_open = True  # the program evaluates conditions on sizes
-        self.decided: frozenset[tuple[str, int]] = frozenset()  # conditions that Python decides
-        self.breaks_by_itself = False  # a call needs Python even with constant sizes
-        self.reasons: list[str] = []  # why calls were captured again, the latest last
-        self.has_given_inexact = False  # results that may differ from NumPy's in the last bits
-        self.economy = Economy()  # decides when calls are captured and built
-        self.was_plain = False  # NumPy has run calls that may be compiled later, with the same bits
-        self.known_kinds: frozenset[str] | None = None  # of the calls that the disk cache had; None: it was not asked
-        self.is_for_show = False  # its only call is made by `explain`
-        self.on_run: Any = None  # `Tracer.on_run` of its captures
-        self.why: str | None = None  # why NumPy ran the latest call that was tried, or None
-        self.made: dict[int, str] = {}  # id of a specialisation -> why it was made
-        self.unraced: str | None = None  # why its latest program has no race, where one was asked for
-        self.unused: dict[str, None] = {}  # lines about options that it was given for nothing
-        self.warned: set[str] = set()
-        self.flags = self.flags_changes = 0  # float flags for which NumPy has run a call, while filters had changed so many times
-        self.nodes = 0  # of the largest segment compiled
-        self.segments: set[Any] = set()  # programs of its pieces, kept alive
-        self.plan: Any = None  # how calls are split at breaks: capture/pieces/driver.py
-        self.owner: Any = None  # the plan of which it is a piece
-        self.last: Any = None  # the Outcome of the latest capture
-        self.turn = Turn()  # which thread captures it
+        self.names, self.kinds, self.defaults = signature_of(fn)
 
     def is_watched(self) -> bool:
         """True if a tool of sys.monitoring takes line events of the function."""
@@ -129,6 +136,7 @@ class Job:
         """
         compiled.clear()
         self.forget()
+        self.names, self.kinds, self.defaults = signature_of(self.fn)
         return self.names, self.kinds, self.defaults
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from typing import Any, TypedDict
 
 
@@ -60,6 +61,7 @@ class CacheInfo(TypedDict):
 
 COUNTERS = ("calls", "captures", "recompiles", "specializations", "pieces", "eager", "replayed")
 SPENT = ("plain", "captured", "built")
+alive: dict[int, weakref.ref[Any]] = {}  # compiled functions by id; other threads compile while this is iterated
 gone = dict.fromkeys(COUNTERS, 0)  # of functions that no longer exist, since `forget`
 
 
@@ -88,6 +90,7 @@ def programs_of(compiled: Any) -> list[Any]:
 
 def retire(compiled: Any) -> None:
     """A compiled function is deleted: its counters are added to the totals."""
+    alive.pop(id(compiled), None)
     for name, count in row_of(compiled).items():
         gone[name] += count if name not in ("specializations", "pieces") else 0
 
