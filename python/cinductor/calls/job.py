@@ -21,7 +21,6 @@ from .._core import Error, kind_of
 from ..arrays import packages
 from ..base import deferred_warnings, lazy
 from ..base.class_lookup import is_a
-from ..base.made_when_read import MadeWhenRead
 from ..base.signature import signature_of
 from ..base.user_frame import call_in_place, hide_our_frames
 from ..config import OWN, RACED, config, resolve, user_backend
@@ -77,20 +76,30 @@ class JobState:
     plan: Any = None  # how calls are split at breaks: capture/pieces/driver.py
     owner: Any = None  # the plan of which it is a piece
     last: Any = None  # the Outcome of the latest capture
-    profile = MadeWhenRead(Profile)
-    economy = MadeWhenRead(Economy)  # decides when calls are captured and built
-    turn = MadeWhenRead(Turn)  # which thread captures it
-    recalled = MadeWhenRead(set[str])  # saved calls that have become specialisations
-    reasons = MadeWhenRead(list[str])  # why calls were captured again, the latest last
-    made = MadeWhenRead(dict[int, str])  # id of a specialisation -> why it was made
-    unused = MadeWhenRead(dict[str, None])  # lines about options that it was given for nothing
-    warned = MadeWhenRead(set[str])
-    segments = MadeWhenRead(set[Any])  # programs of its pieces, kept alive
+    profile: Profile
+    economy: Economy  # decides when calls are captured and built
+    turn: Turn  # which thread captures it
+    recalled: set[str]  # saved calls that have become specialisations
+    reasons: list[str]  # why calls were captured again, the latest last
+    made: dict[int, str]  # id of a specialisation -> why it was made
+    unused: dict[str, None]  # lines about options that it was given for nothing
+    warned: set[str]
+    segments: set[Any]  # programs of its pieces, kept alive
+
+    def __getattr__(self, name: str) -> Any:
+        """One of `MADE`: they are made when one is read first. Threads that do this at once get the same."""
+        if name not in MADE:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return {other: vars(self).setdefault(other, make()) for other, make in MADE.items()}[name]
 
     def forget(self) -> None:
         """Return to the state before the first call."""
-        for name in vars(JobState):
+        for name in (*vars(JobState), *MADE):
             vars(self).pop(name, None)
+
+
+MADE = {"profile": Profile, "economy": Economy, "turn": Turn, "reasons": list, "made": dict, "unused": dict}
+MADE |= dict.fromkeys(("recalled", "warned", "segments"), set)
 
 
 class Job(JobState):
@@ -313,7 +322,7 @@ class Job(JobState):
         if calls is not None and any(map(calls.contains_device_array, bound)):
             return calls.call(self, compiled, args, kwargs or {})
         self.misses += 1
-        if is_compiling():  # perhaps called by a function that is called during a capture
+        if capturing.count:  # perhaps called by a function that is called during a capture
             from ..capture.objects import contains_traced
 
             if contains_traced(bound):
@@ -330,9 +339,8 @@ class Job(JobState):
             return self.run_noted(refused, args, kwargs)
         plan = self.plan
         if plan is not None and not any_unbacked(bound) and plan.is_ready(self):
-            if account is not None:  # pieces are captured for what calls have taken
-                plan.credit += account.spent
-                account.spent = account.due = 0.0
+            if account is not None and not self.economy.pays_for_pieces(plan, account):
+                return self.run_noted(account, args, kwargs)
             return self.run_driver(plan, compiled, bound, args, kwargs or {})
         turn = self.turn
         is_own = turn.take()
@@ -373,16 +381,17 @@ class Job(JobState):
                 del capturing.used[id(self)]
             if self.economy.left is not None:
                 self.economy.ask_about_first_calls(self, compiled)
-            self.keep_profile()
-            self.trim_cache()
+            if self.profile.is_changed:
+                self.profile.save(self.profile_path())
+            if _core.cache_stores():
+                self.trim_cache()
             events.end(self, begun)
 
     def trim_cache(self) -> None:
         """Enforces the option cache_limit after kernels were stored."""
-        if _core.cache_stores():
-            from ..builds.trimming import keep_within
+        from ..builds.trimming import keep_within
 
-            keep_within(self.option("cache_limit"))
+        keep_within(self.option("cache_limit"))
 
     def run_noted(self, account: Any, args: Any, kwargs: Any) -> Any:
         """The function itself, whose time its account notes."""
@@ -520,11 +529,6 @@ class Job(JobState):
         if not self.option("cache"):
             return None
         return profile_path(self.fn, _core.cache_directory())
-
-    def keep_profile(self) -> None:
-        """Write the recorded sizes to disk."""
-        if self.profile.is_changed:
-            self.profile.save(self.profile_path())
 
     def why_plain(self) -> str | None:
         """The reason why nothing is captured at the moment, or None."""

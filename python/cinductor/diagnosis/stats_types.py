@@ -83,7 +83,7 @@ def row_of(compiled: Any) -> dict[str, int]:
 def programs_of(compiled: Any) -> list[Any]:
     """The programs that calls of the function run: its own, those of its pieces, and those for device arrays."""
     job = compiled._cinductor_job
-    own = [*(one.program for one in compiled.specializations), *job.segments]
+    own = [*(one.program for one in compiled.specializations), *vars(job).get("segments", ())]
     twins = [program for twin in job.__dict__.get("twins", {}).values() for program in programs_of(twin)]
     return list({id(program): program for program in (*own, *twins) if program is not None}.values())
 
