@@ -7,7 +7,7 @@ Each run is a separate process. If it hangs or crashes, it is restarted after th
 status is 1 if a test that `known.txt` does not list fails only when compiled. With --only-failing, only the tests
 that failed compiled are run uncompiled. This is faster, and equivalent if tests do not depend on one another.
 With --times, it prints the seconds of the tests instead: uncompiled, compiled in the mode "lazy" with an empty cache,
-and compiled again with the cache of that process; then the same in processor time, and the number of captures.
+and compiled again with the cache of that process. A second line has the processor time, and the number of captures.
 """
 
 from __future__ import annotations

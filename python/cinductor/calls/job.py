@@ -56,7 +56,7 @@ def is_compiling() -> bool:
 
 
 class JobState:
-    """What a job has learnt from calls: until something changes an attribute it is that of the class, so `compile` makes none of them."""
+    """The attributes that calls set. `compile` makes none of them: each is the class's until it is assigned or, for those of `MADE`, read."""
 
     captures = misses = 0
     saved_under: str | None = None  # the key of the latest capture
