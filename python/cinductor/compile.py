@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     from .base.option_types import Options
 
 F = TypeVar("F", bound=Callable[..., Any])
-_functions: dict[int, weakref.ref[Any]] = {}  # by id; other threads compile while this is iterated
+BOOLS = (bool, np.bool_)
+DESCRIPTORS = (staticmethod, classmethod, property)
+COPIED = tuple(name for name in functools.WRAPPER_ASSIGNMENTS if name != "__annotations__")  # reading those makes a dict, and C reads the original's
 
 
 @overload
@@ -126,9 +128,8 @@ def compile(
         from .arrays.libraries import prepare
 
         prepare()
-    again = functools.partial(compile, **settings, disable=disable)
-    if fn is ... or is_a(fn, staticmethod | classmethod | property):
-        return with_functions(fn, again)
+    if fn is ... or is_a(fn, DESCRIPTORS):
+        return with_functions(fn, functools.partial(compile, **settings, disable=disable))
     if is_a(fn, _core.CompiledFunction):
         fn = fn.fn
     if not callable(fn) or is_a(fn, type):
@@ -193,7 +194,7 @@ def check_settings(unknown: dict[str, Any], **flags: Any) -> None:
             close = nearest(name, (*SETTINGS, *OPTIONS))
         raise TypeError(f"compile() has no keyword argument {name!r}{close}")
     for name, value in flags.items():
-        if not is_a(value, bool | np.bool_) and (name != "dynamic" or value is not None):
+        if not is_a(value, BOOLS) and (name != "dynamic" or value is not None):
             or_none = ", None" if name == "dynamic" else ""
             raise TypeError(f"{name} is {value!r}; allowed: True, False{or_none}")
 
@@ -222,7 +223,7 @@ def make(fn: Any, settings: dict[str, Any], is_users: bool = True) -> Any:
         # the first call is captured: it does not wait; with a device it overlaps with opening that
         lazy.load("capture.session")
     compiled = _core.CompiledFunction(fn, job.names, job.kinds, job.defaults, job.miss, job.renew)
-    functools.update_wrapper(compiled, fn)
+    functools.update_wrapper(compiled, fn, COPIED)
     if is_a(fn, functools.partial):  # inspect looks through it
         inner: Any = fn
         while is_a(inner, functools.partial):
@@ -232,8 +233,7 @@ def make(fn: Any, settings: dict[str, Any], is_users: bool = True) -> Any:
     compiled._cinductor_job = job  # type: ignore[attr-defined]
     if is_users:
         compiled.is_counted = True
-        number = id(compiled)
-        _functions[number] = weakref.ref(compiled, lambda _: _functions.pop(number, None))
+        stats_types.alive[id(compiled)] = weakref.ref(compiled)
     return compiled
 
 
@@ -265,7 +265,7 @@ copyreg.pickle(_core.CompiledFunction, reduce_compiled)
 
 def functions() -> list[Any]:
     """All compiled functions that are alive."""
-    found = [function() for function in list(_functions.values())]
+    found = [function() for function in list(stats_types.alive.values())]
     return [function for function in found if function is not None]
 
 

@@ -20,9 +20,13 @@ import json
 import os
 import pkgutil
 import sys
+import time
 import types
 import warnings
+from collections.abc import Iterator
 from typing import Any
+
+import pytest
 
 import cinductor
 
@@ -140,8 +144,17 @@ class Log:
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         self.write(test=nodeid, outcome="began")
 
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_runtest_protocol(self, item: Any) -> Iterator[None]:
+        began, used = time.perf_counter(), time.process_time()
+        yield
+        seconds, processor = time.perf_counter() - began, time.process_time() - used
+        self.write(test=item.nodeid, outcome="took", seconds=seconds, processor=processor)
+
+    def pytest_sessionfinish(self) -> None:
+        self.write(test="", outcome="captured", captures=cinductor.stats()["captures"])
+
     def pytest_runtest_logreport(self, report: Any) -> None:
-        self.write(test=report.nodeid, outcome="took", seconds=report.duration)
         if report.when == "call" or report.outcome != "passed":
             self.write(test=report.nodeid, outcome=report.outcome, why=why_of(report))
 

@@ -7,7 +7,7 @@ Each run is a separate process. If it hangs or crashes, it is restarted after th
 status is 1 if a test that `known.txt` does not list fails only when compiled. With --only-failing, only the tests
 that failed compiled are run uncompiled. This is faster, and equivalent if tests do not depend on one another.
 With --times, it prints the seconds of the tests instead: uncompiled, compiled in the mode "lazy" with an empty cache,
-and compiled again with the cache of that process.
+and compiled again with the cache of that process. A second line has the processor time, and the number of captures.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ class Run:
 
     def __init__(self, suite: Suite, is_compiled: bool, only: list[str] | None = None) -> None:
         self.suite, self.is_compiled, self.only = suite, is_compiled, only
-        self.seconds = 0.0  # of all tests, with what they set up
+        self.seconds = self.processor = 0.0  # of all tests, with what they set up
+        self.captures = 0
         self.outcomes: dict[str, str] = {}
         self.why: dict[str, str] = {}
         self.ended: set[str] = set()
@@ -100,6 +101,9 @@ class Run:
             test, outcome = row["test"], row["outcome"]
             if outcome == "took":
                 self.seconds += row["seconds"]
+                self.processor += row["processor"]
+            elif outcome == "captured":
+                self.captures += row["captures"]
             elif outcome == "began":
                 began.append(test)
             elif outcome == "ended":
@@ -121,13 +125,21 @@ class Run:
 
 
 def times(name: str) -> str:
-    """A line of the seconds of a suite's tests, and of what compiled functions add to them."""
+    """A line of the seconds of a suite's tests, and of what compiled functions add to them, and one of processor time."""
     suite = SUITES[name]
-    plain = Run(suite, False).run().seconds
+    plain = Run(suite, False).run()
     with tempfile.TemporaryDirectory() as folder:
-        first, second = (Run(suite, True).run_in(pathlib.Path(folder)).seconds for _ in range(2))
-    ratios = f"first {first / plain:.2f}, second {second / plain:.2f} of plain"
-    return f"{name}: plain {plain:.2f} s, first process {first:.2f}, second {second:.2f}: {ratios}"
+        first, second = (Run(suite, True).run_in(pathlib.Path(folder)) for _ in range(2))
+    wall, processor = ([getattr(run, of) for run in (plain, first, second)] for of in ("seconds", "processor"))
+    captures = f"{first.captures} and {second.captures} captures"
+    return f"{name}: {ratios(wall)}\n{name}, processor: {ratios(processor)}; {captures}"
+
+
+def ratios(seconds: list[float]) -> str:
+    """The seconds without compiled functions, in the first process and in the second."""
+    plain, first, second = seconds
+    words = f"first {first / plain:.2f}, second {second / plain:.2f} of plain"
+    return f"plain {plain:.2f} s, first process {first:.2f}, second {second:.2f}: {words}"
 
 
 def newly_failing(name: str, only_failing: bool) -> tuple[int, list[tuple[str, str, str]]]:

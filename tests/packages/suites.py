@@ -67,6 +67,16 @@ SUITES = {
             "colour.appearance.tests",
         ),
     ),
+    "scipy.signal": Suite(
+        ("scipy.signal",),
+        (
+            "scipy.signal.tests.test_waveforms",
+            "scipy.signal.tests.test_windows",
+            "scipy.signal.tests.test_czt",
+            "scipy.signal.tests.test_savitzky_golay",
+            "scipy.signal.tests.test_filter_design",
+        ),
+    ),
     "scipy": Suite(
         ("scipy.signal", "scipy.stats"),
         (

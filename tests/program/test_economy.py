@@ -1,5 +1,6 @@
 """Captures and builds wait until calls in NumPy have paid for them: the law, with a clock and a worker that tests step."""
 
+import gc
 import os
 import subprocess
 import sys
@@ -19,8 +20,10 @@ import cinductor
 from cinductor import _core
 from cinductor.base import processors
 from cinductor.calls import budget, economy, overtaking
+from cinductor.calls.job import MADE, JobState
 from cinductor.calls.notes import LEAST
 from cinductor.capture.call_state import Stage
+from cinductor.diagnosis import stats_types
 
 X = np.linspace(0.0, 1.0, 50)
 FACTOR = 1.0
@@ -1087,6 +1090,77 @@ def test_pieces_are_built_when_calls_have_paid(clock, monkeypatch):
     for _ in range(6):
         is_same(compiled(X, 0.5), broken(X, 0.5))
     assert built() > before
+
+
+def test_the_original_function_pays_when_pieces_have_used_what_was_paid(clock, monkeypatch):
+    monkeypatch.setattr("cinductor.calls.budget.LITTLE_WORK", 0)
+    compiled = cinductor.compile(broken, mode="lazy")
+    job, account = run_until_split(compiled)
+    job.plan.credit, account.spent, account.due = -1e-3, 5e-4, 0.0
+    runs, eager = job.plan.calls, job.counts["eager"]
+    is_same(compiled(X, 0.5), broken(X, 0.5))
+    assert job.plan.calls == runs and job.counts["eager"] == eager + 1
+    assert account.due == job.economy.price and "another capture of pieces" in account.why
+    plain = compiled.plain_calls
+    is_same(compiled(X, 0.5), broken(X, 0.5))
+    assert job.plan.calls == runs and compiled.plain_calls == plain + 1  # C runs it
+    account.spent = account.due
+    is_same(compiled(X, 0.5), broken(X, 0.5))
+    assert job.plan.calls == runs + 1
+
+
+def test_a_debt_of_pieces_is_paid_whole(clock):
+    made, plan, account = economy.Economy(), SimpleNamespace(credit=-10.0), SimpleNamespace(spent=1.0, due=0.0, why=None)
+    assert not made.pays_for_pieces(plan, account)
+    assert (plan.credit, account.spent, account.due) == (-9.0, 0.0, 9.0)
+    account.spent = 9.5
+    assert made.pays_for_pieces(plan, account)
+    assert (plan.credit, account.due) == (0.5, 0.0)
+
+
+def run_until_split(compiled):
+    """The job and the account of a function whose calls run in pieces."""
+    compiled(X, 0.5)
+    job, account = of(compiled)
+    for _ in range(9):
+        account.spent = max(account.spent, account.due)
+        compiled(X, 0.5)
+        if job.plan is not None and job.plan.calls:
+            return job, account
+    raise AssertionError("the function is not split")
+
+
+def test_compile_makes_nothing_that_calls_learn():
+    compiled = cinductor.compile(broken, mode="lazy")
+    job = compiled._cinductor_job
+    before = set(vars(job))
+    assert before.isdisjoint(MADE) and before.isdisjoint(vars(JobState))
+    gate, found = threading.Barrier(8), []
+
+    def read():
+        gate.wait()
+        found.append(job.turn)
+
+    threads = [threading.Thread(target=read) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(set(map(id, found))) == 1 and set(vars(job)) == before | set(MADE)
+    job.captures = 3
+    job.forget()
+    assert set(vars(job)) == before and job.captures == 0
+    with pytest.raises(AttributeError, match="'Job' object has no attribute 'absent'"):
+        _ = job.absent
+
+
+def test_a_deleted_function_leaves_the_functions_alive():
+    compiled = cinductor.compile(broken, mode="lazy")
+    number = id(compiled)
+    assert stats_types.alive[number]() is compiled
+    del compiled
+    gc.collect()
+    assert number not in stats_types.alive or stats_types.alive[number]() is not None
 
 
 @pytest.mark.parametrize("size", [50, 1 << 22])

@@ -151,10 +151,11 @@ def give(pending: DeferredWarning) -> None:
 
 def is_recorded() -> bool:
     """True if warnings are collected, as by catch_warnings(record=True), instead of shown."""
-    context = getattr(warnings, "_get_context", None)  # exists since 3.14
+    own = vars(warnings)  # without an AttributeError for each name that is not there
+    context = own.get("_get_context")  # exists since 3.14
     if context is not None and getattr(context(), "log", None) is not None:
         return True
-    return type(getattr(warnings, "_showwarnmsg_impl", None)) is types.BuiltinMethodType
+    return type(own.get("_showwarnmsg_impl")) is types.BuiltinMethodType
 
 
 def filter_of(pending: DeferredWarning) -> tuple[str, type[Warning], bool]:

@@ -29,19 +29,22 @@ def signature_of(fn: Any) -> tuple[tuple[str, ...], tuple[int, ...], tuple[Any, 
         return ("args", "kwargs"), (VAR_POSITIONAL, VAR_KEYWORD), (_core.MISSING,) * 2
     code = fn.__code__
     n, m, k = code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount
-    names = list(code.co_varnames[: n + k])
+    own = code.co_varnames
+    names = list(own[: n + k])
     kinds = [POSITIONAL_ONLY] * m + [POSITIONAL_OR_KEYWORD] * (n - m) + [KEYWORD_ONLY] * k
     given = (fn.__defaults__ or ())[-n:] if n else ()  # more than there are say nothing
     defaults: list[Any] = [_core.MISSING] * (n - len(given)) + list(given)
-    defaults += [(fn.__kwdefaults__ or {}).get(name, _core.MISSING) for name in names[n:]]
+    if k:
+        named = fn.__kwdefaults__ or {}
+        defaults += [named.get(name, _core.MISSING) for name in names[n:]]
     extra = n + k
     if code.co_flags & 4:
-        names.insert(n, code.co_varnames[extra])
+        names.insert(n, own[extra])
         kinds.insert(n, VAR_POSITIONAL)
         defaults.insert(n, _core.MISSING)
         extra += 1
     if code.co_flags & 8:
-        names.append(code.co_varnames[extra])
+        names.append(own[extra])
         kinds.append(VAR_KEYWORD)
         defaults.append(_core.MISSING)
     return tuple(names), tuple(kinds), tuple(defaults)

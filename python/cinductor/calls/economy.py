@@ -79,15 +79,14 @@ class Economy:
     clock = staticmethod(time.perf_counter)
     processor_clock = staticmethod(time.thread_time)
 
-    def __init__(self) -> None:
-        self.failures = 0  # captures that were not whole, less those that were
-        self.wishes = 0  # kinds captured at once
-        self.broken: Exception | None = None  # of a build beside calls: NumPy runs them from then on
-        self.captured = self.built = 0.0  # seconds of captures, and of builds in the background
-        self.bound: _core.Bound | None = None  # of the function's calls; None until it is needed
-        self.left: tuple[object, float] | None = None  # the options, and the bound of a long call, with which C runs first calls of kinds
-        self.notes: EconomyNotes | None = None  # between processes; None until the first call
-        self.unpaid_since: float | None = None  # when the capture in progress began, if nothing has paid for it
+    failures = 0  # captures that were not whole, less those that were
+    wishes = 0  # kinds captured at once
+    broken: Exception | None = None  # of a build beside calls: NumPy runs them from then on
+    captured = built = 0.0  # seconds of captures, and of builds in the background
+    bound: _core.Bound | None = None  # of the function's calls; None until it is needed
+    left: tuple[object, float] | None = None  # the options, and the bound of a long call, with which C runs first calls of kinds
+    notes: EconomyNotes | None = None  # between processes; None until the first call
+    unpaid_since: float | None = None  # when the capture in progress began, if nothing has paid for it
 
     @property
     def price(self) -> float:
@@ -164,6 +163,17 @@ class Economy:
     def is_captured_at_once(self, job: Any) -> bool:
         """True if a new kind of calls is captured before it has paid."""
         return bool(job.option("economy") == "auto" and self.wishes < WISHES and not self.failures)
+
+    def pays_for_pieces(self, plan: Any, account: Any) -> bool:
+        """True if captures of a split function's pieces have cost less than its calls have paid. Otherwise the original function runs
+        calls until they have paid the price of another capture: pieces of which some are not captured are slower than it.
+        """
+        plan.credit += account.spent
+        account.spent = account.due = 0.0
+        if plan.credit <= 0:
+            account.due = max(self.price, -plan.credit)
+            account.why = waits(account.due, "another capture of pieces")
+        return bool(plan.credit > 0)
 
     def leave_first_calls(self, job: Any, compiled: Any) -> bool:
         """Let C run the first calls of kinds, until a kind has taken as long as loading a program takes. Returns True if it then runs this

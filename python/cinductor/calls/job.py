@@ -55,7 +55,54 @@ def is_compiling() -> bool:
     return capturing.count > 0
 
 
-class Job:
+class JobState:
+    """The attributes that calls set. `compile` makes none of them: each is the class's until it is assigned or, for those of `MADE`, read."""
+
+    captures = misses = 0
+    saved_under: str | None = None  # the key of the latest capture
+    is_at_limit = False  # compiled a last time, for any sizes
+    leaves_open = True  # the program evaluates conditions on sizes
+    decided: frozenset[tuple[str, int]] = frozenset()  # conditions that Python decides
+    breaks_by_itself = False  # a call needs Python even with constant sizes
+    has_given_inexact = False  # results that may differ from NumPy's in the last bits
+    was_plain = False  # NumPy has run calls that may be compiled later, with the same bits
+    known_kinds: frozenset[str] | None = None  # of the calls that the disk cache had; None: it was not asked
+    is_for_show = False  # its only call is made by `explain`
+    on_run: Any = None  # `Tracer.on_run` of its captures
+    why: str | None = None  # why NumPy ran the latest call that was tried, or None
+    unraced: str | None = None  # why its latest program has no race, where one was asked for
+    flags = flags_changes = 0  # float flags for which NumPy has run a call, while filters had changed so many times
+    nodes = 0  # of the largest segment compiled
+    plan: Any = None  # how calls are split at breaks: capture/pieces/driver.py
+    owner: Any = None  # the plan of which it is a piece
+    last: Any = None  # the Outcome of the latest capture
+    profile: Profile
+    economy: Economy  # decides when calls are captured and built
+    turn: Turn  # which thread captures it
+    recalled: set[str]  # saved calls that have become specialisations
+    reasons: list[str]  # why calls were captured again, the latest last
+    made: dict[int, str]  # id of a specialisation -> why it was made
+    unused: dict[str, None]  # lines about options that it was given for nothing
+    warned: set[str]
+    segments: set[Any]  # programs of its pieces, kept alive
+
+    def __getattr__(self, name: str) -> Any:
+        """One of `MADE`: they are made when one is read first. Threads that do this at once get the same."""
+        if name not in MADE:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return {other: vars(self).setdefault(other, make()) for other, make in MADE.items()}[name]
+
+    def forget(self) -> None:
+        """Return to the state before the first call."""
+        for name in (*vars(JobState), *MADE):
+            vars(self).pop(name, None)
+
+
+MADE = {"profile": Profile, "economy": Economy, "turn": Turn, "reasons": list, "made": dict, "unused": dict}
+MADE |= dict.fromkeys(("recalled", "warned", "segments"), set)
+
+
+class Job(JobState):
     """The state of one function besides its specialisations.
 
     Another thread may call `forget` or capture at any time: a method reads an attribute once if its value may
@@ -66,6 +113,7 @@ class Job:
     is_dry = False  # programs are compiled and not run: warming.py
     past_limit = "Calls that fit none run in NumPy now"  # what becomes of calls at a limit
     why_whole = "fullgraph=True"  # why Python may run nothing between kernels, if it may not; see errors.WHOLE
+    compiled: weakref.ref[Any] | None = None  # the compiled function, from its first miss on
 
     def __init__(self, fn: Any, settings: dict[str, Any]) -> None:
         self.fn = fn
@@ -73,39 +121,7 @@ class Job:
         self.asked = resolve(settings["mode"], settings["options"])  # options of the mode and of this function
         self.counts = {"captures": 0, "recompiles": 0, "eager": 0}  # for `stats`; never reset
         self.was_recorded = deferred_warnings.is_recorded()  # warnings were being recorded when it was compiled
-        self.compiled: weakref.ref[Any] | None = None  # the compiled function, from its first miss on
-        self.forget()
-
-    def forget(self) -> None:
-        """Return to the state before the first call."""
-        self.names, self.kinds, self.defaults = signature_of(self.fn)
-        self.profile = Profile()
-        self.captures = self.misses = 0
-        self.recalled: set[str] = set()  # saved calls that have become specialisations
-        self.saved_under: str | None = None  # the key of the latest capture
-        self.is_at_limit = False  # compiled a last time, for any sizes
-        self.leaves_open = True  # the program evaluates conditions on sizes
-        self.decided: frozenset[tuple[str, int]] = frozenset()  # conditions that Python decides
-        self.breaks_by_itself = False  # a call needs Python even with constant sizes
-        self.reasons: list[str] = []  # why calls were captured again, the latest last
-        self.has_given_inexact = False  # results that may differ from NumPy's in the last bits
-        self.economy = Economy()  # decides when calls are captured and built
-        self.was_plain = False  # NumPy has run calls that may be compiled later, with the same bits
-        self.known_kinds: frozenset[str] | None = None  # of the calls that the disk cache had; None: it was not asked
-        self.is_for_show = False  # its only call is made by `explain`
-        self.on_run: Any = None  # `Tracer.on_run` of its captures
-        self.why: str | None = None  # why NumPy ran the latest call that was tried, or None
-        self.made: dict[int, str] = {}  # id of a specialisation -> why it was made
-        self.unraced: str | None = None  # why its latest program has no race, where one was asked for
-        self.unused: dict[str, None] = {}  # lines about options that it was given for nothing
-        self.warned: set[str] = set()
-        self.flags = self.flags_changes = 0  # float flags for which NumPy has run a call, while filters had changed so many times
-        self.nodes = 0  # of the largest segment compiled
-        self.segments: set[Any] = set()  # programs of its pieces, kept alive
-        self.plan: Any = None  # how calls are split at breaks: capture/pieces/driver.py
-        self.owner: Any = None  # the plan of which it is a piece
-        self.last: Any = None  # the Outcome of the latest capture
-        self.turn = Turn()  # which thread captures it
+        self.names, self.kinds, self.defaults = signature_of(fn)
 
     def is_watched(self) -> bool:
         """True if a tool of sys.monitoring takes line events of the function."""
@@ -129,6 +145,7 @@ class Job:
         """
         compiled.clear()
         self.forget()
+        self.names, self.kinds, self.defaults = signature_of(self.fn)
         return self.names, self.kinds, self.defaults
 
     @property
@@ -305,7 +322,7 @@ class Job:
         if calls is not None and any(map(calls.contains_device_array, bound)):
             return calls.call(self, compiled, args, kwargs or {})
         self.misses += 1
-        if is_compiling():  # perhaps called by a function that is called during a capture
+        if capturing.count:  # perhaps called by a function that is called during a capture
             from ..capture.objects import contains_traced
 
             if contains_traced(bound):
@@ -322,9 +339,8 @@ class Job:
             return self.run_noted(refused, args, kwargs)
         plan = self.plan
         if plan is not None and not any_unbacked(bound) and plan.is_ready(self):
-            if account is not None:  # pieces are captured for what calls have taken
-                plan.credit += account.spent
-                account.spent = account.due = 0.0
+            if account is not None and not self.economy.pays_for_pieces(plan, account):
+                return self.run_noted(account, args, kwargs)
             return self.run_driver(plan, compiled, bound, args, kwargs or {})
         turn = self.turn
         is_own = turn.take()
@@ -365,16 +381,17 @@ class Job:
                 del capturing.used[id(self)]
             if self.economy.left is not None:
                 self.economy.ask_about_first_calls(self, compiled)
-            self.keep_profile()
-            self.trim_cache()
+            if self.profile.is_changed:
+                self.profile.save(self.profile_path())
+            if _core.cache_stores():
+                self.trim_cache()
             events.end(self, begun)
 
     def trim_cache(self) -> None:
         """Enforces the option cache_limit after kernels were stored."""
-        if _core.cache_stores():
-            from ..builds.trimming import keep_within
+        from ..builds.trimming import keep_within
 
-            keep_within(self.option("cache_limit"))
+        keep_within(self.option("cache_limit"))
 
     def run_noted(self, account: Any, args: Any, kwargs: Any) -> Any:
         """The function itself, whose time its account notes."""
@@ -512,11 +529,6 @@ class Job:
         if not self.option("cache"):
             return None
         return profile_path(self.fn, _core.cache_directory())
-
-    def keep_profile(self) -> None:
-        """Write the recorded sizes to disk."""
-        if self.profile.is_changed:
-            self.profile.save(self.profile_path())
 
     def why_plain(self) -> str | None:
         """The reason why nothing is captured at the moment, or None."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from typing import Any, TypedDict
 
 
@@ -60,6 +61,7 @@ class CacheInfo(TypedDict):
 
 COUNTERS = ("calls", "captures", "recompiles", "specializations", "pieces", "eager", "replayed")
 SPENT = ("plain", "captured", "built")
+alive: dict[int, weakref.ref[Any]] = {}  # compiled functions by id; other threads compile while this is iterated
 gone = dict.fromkeys(COUNTERS, 0)  # of functions that no longer exist, since `forget`
 
 
@@ -81,13 +83,14 @@ def row_of(compiled: Any) -> dict[str, int]:
 def programs_of(compiled: Any) -> list[Any]:
     """The programs that calls of the function run: its own, those of its pieces, and those for device arrays."""
     job = compiled._cinductor_job
-    own = [*(one.program for one in compiled.specializations), *job.segments]
+    own = [*(one.program for one in compiled.specializations), *vars(job).get("segments", ())]
     twins = [program for twin in job.__dict__.get("twins", {}).values() for program in programs_of(twin)]
     return list({id(program): program for program in (*own, *twins) if program is not None}.values())
 
 
 def retire(compiled: Any) -> None:
     """A compiled function is deleted: its counters are added to the totals."""
+    alive.pop(id(compiled), None)
     for name, count in row_of(compiled).items():
         gone[name] += count if name not in ("specializations", "pieces") else 0
 
