@@ -87,6 +87,11 @@ REASONS = tuple(
         ),
         (
             "containers",
+            r"looks for a NaN by its hash",
+            "ask np.isnan(key) first: a dict or set finds a NaN only by the object that is its key",
+        ),
+        (
+            "containers",
             r"(changes a |(sets|deletes) an item of|a \S+ (changes|with keys)|an item of)",
             "return what is new, and let the caller keep it",
         ),
@@ -107,7 +112,7 @@ REASONS = tuple(
         ),
         (
             "objects",
-            r"(reads|sets|deletes|assigns) (\.|an? attribute|flags|an item|\S+ \(|the items of)|passes on|makes |enters |an object|"
+            r"(reads|sets|deletes|assigns) (\.|an? attribute|the closure of|flags|an item|\S+ \(|the items of)|passes on|makes |enters |an object|"
             r"tests whether|(an index is|warns of an index) of class|searches for a key|sees objects die|flags of an array|reads the flag|iterates a|unpacks a|"
             r"a container|a \S+ is (used as a whole|unpacked)|an operator|the text of|iter\(\)",
             "objects of plain classes are captured; give the function the arrays themselves, or cinductor.disable what uses the object",
