@@ -180,10 +180,12 @@ COPIES = (np.array, np.copy)
 
 
 def line_of(tracer: Any, array: Traced) -> Any:
-    """The array that NumPy makes from array.flat, whose position stays: a view if the elements are contiguous."""
-    if array.flags_now.c_contiguous:
+    """The array that NumPy makes from array.flat, whose position stays: a view if the elements are contiguous,
+    otherwise a copy that is read-only, because writes to it would be lost.
+    """
+    if array.flags.c_contiguous:
         return tracer.reshape(array, (array.size,))
-    return tracer.copy(raveled(tracer, array), "C")
+    return tracer.expand(tracer.copy(raveled(tracer, array), "C"), (array.size,))
 
 
 def takes_functions(args: tuple[Any, ...]) -> bool:
