@@ -202,10 +202,14 @@ def dummy(value: Any, made: dict[int, Any] | None = None) -> Any:
 
 
 def on_dummies(function: Any, owner: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Call NumPy's function, or the owner's method of that name, with dummies."""
+    """Call NumPy's function, or the owner's method of that name, with dummies. The method is called as Python calls it in
+    an expression: through its class, which its messages name.
+    """
     made: dict[int, Any] = {}
-    f = function if owner is None else getattr(dummy(owner, made), function)
-    return quietly(f, *(dummy(a, made) for a in args), **{k: dummy(v, made) for k, v in kwargs.items()})
+    given = args if owner is None else (owner, *args)
+    values = [dummy(v, made) for v in given]
+    f = function if owner is None else getattr(type(values[0]), function)
+    return quietly(f, *values, **{k: dummy(v, made) for k, v in kwargs.items()})
 
 
 def may_be_named(value: Any) -> bool:
@@ -417,17 +421,8 @@ def memory_order(x: Any) -> str:
 
 def laid_out(t: _core.Tracer, x: Any) -> Any:
     """x. If an axis has stride 0: a copy in the stride order that NumPy derives from the strides, because x has none.
-    If x is empty: a part without elements of an array in that order, because strides of an empty array say nothing.
     """
-    if not any(type(s) is int and s == 0 for s in x.strides):
-        return x
-    if not any(type(n) is int and n == 0 for n in x.shape):
-        return t.copy(x, "K")
-    refuse(any(type(s) is Traced for s in x.strides), "an empty part of a repeated array whose strides vary")
-    axes = sorted(range(x.ndim), key=lambda k: -abs(x.strides[k]))
-    sizes = [2 if type(n) is int and n == 0 else n for n in x.shape]  # an axis of size 1 would have no order
-    filled = t.empty([sizes[k] for k in axes], x.dtype, "C")
-    return np.transpose(filled, np.argsort(axes).tolist())[tuple(slice(0, n) for n in x.shape)]
+    return t.copy(x, "K") if any(type(s) is int and s == 0 for s in x.strides) else x
 
 
 def lying(t: _core.Tracer, made: Any, order: str, like: Any = None) -> Any:
