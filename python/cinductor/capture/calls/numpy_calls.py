@@ -364,7 +364,8 @@ def call_vectorized(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[st
     plain = not kwargs and scope.not_(excluded) and signature is None and not cache and len(otypes or "1") == 1
     has_array = any(type(a) is Traced and a.ndim and stage.tracer.is_positive(a.size) for a in args)
     is_inlined = plain and has_array and type(function) is types.FunctionType
-    if not is_inlined or (otypes and not is_called_by(f, function, len(args))):
+    is_kept = is_inlined and otypes and len(args) not in f._ufunc and stage.tracer.in_region  # in an arm that may not run
+    if not is_inlined or is_kept or (otypes and not is_called_by(f, function, len(args))):
         return call_unknown(scope, f, args, kwargs)
     dtype = np.dtype(otypes[0]) if otypes else None
     return call_function(scope, composites.vectorized, (function, dtype, *args), {})  # type: ignore[arg-type]
