@@ -61,9 +61,9 @@ is_single(PyObject *o)
     return ((CxTraced *)o)->view == NULL && cx_kind((CxTraced *)o) != CI_KIND_array;
 }
 
-/* Leaves an operand that the graph refuses (an array of objects) to NumPy. Also, after Python steps, an
- * operation in which an internal error occurred, and one that two scalars do not have: its message
- * is theirs, not a ufunc's. */
+/* Leaves an operand that the graph refuses (an array of objects) to NumPy. Also, after Python steps,
+ * an operation in which an internal error occurred, and one that two scalars do not have: its
+ * message is theirs, not a ufunc's. */
 static PyObject *
 or_break(PyObject *result, PyObject *a, PyObject *b, binaryfunc python, bool in_place)
 {
