@@ -39,7 +39,7 @@ ci_sym_attempt(CiSym *sym, void (*body)(CiContext *ctx, void *arg), void *arg)
     int depth = sym->proof_depth;
     CiStatus status = ci_protect(sym->ctx, body, arg);
     sym->proof_depth = depth;
-    if (status != CI_OK && status != CI_ERR_VALUE)
+    if (status != CI_OK && status != CI_ERR_VALUE && status != CI_ERR_UNSUPPORTED)
         ci_fail(sym->ctx, status, "%s", ci_context_message(sym->ctx));
     return status == CI_OK;
 }
@@ -49,7 +49,7 @@ ci_checked_add(CiContext *ctx, int64_t a, int64_t b)
 {
     int64_t sum;
     if (__builtin_add_overflow(a, b, &sum))
-        ci_fail(ctx, CI_ERR_VALUE, "a size or an index does not fit in 64 bits: %lld + %lld",
+        ci_fail(ctx, CI_ERR_UNSUPPORTED, "a size or an index does not fit in 64 bits: %lld + %lld",
                 (long long)a, (long long)b);
     return sum;
 }
@@ -59,7 +59,7 @@ ci_checked_mul(CiContext *ctx, int64_t a, int64_t b)
 {
     int64_t product;
     if (__builtin_mul_overflow(a, b, &product))
-        ci_fail(ctx, CI_ERR_VALUE, "a size or an index does not fit in 64 bits: %lld * %lld",
+        ci_fail(ctx, CI_ERR_UNSUPPORTED, "a size or an index does not fit in 64 bits: %lld * %lld",
                 (long long)a, (long long)b);
     return product;
 }

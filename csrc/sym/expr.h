@@ -114,8 +114,8 @@ const CiExpr *ci_expr_copy(CiSym *into, const CiExpr *e);
 /* Calls visit for each distinct symbol, in order of id. */
 void ci_expr_visit_symbols(const CiExpr *e, void (*visit)(void *arg, const CiExpr *symbol),
                            void *arg);
-/* Exact value under values of its symbols; fails with CI_ERR_ZERO_DIVISION or CI_ERR_VALUE
- * (overflow). */
+/* Exact value under values of its symbols; fails with CI_ERR_ZERO_DIVISION, or with
+ * CI_ERR_UNSUPPORTED (overflow). */
 int64_t ci_expr_evaluate(CiContext *ctx, const CiExpr *e,
                          int64_t (*value_of)(void *arg, const CiExpr *symbol), void *arg);
 

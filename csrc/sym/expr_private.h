@@ -48,7 +48,7 @@ int64_t ci_expr_value(const CiExpr *e);
 int ci_expr_nfactors(const CiExpr *atom);
 const CiExpr *ci_expr_factor(const CiExpr *atom, int k);
 
-/* Checked arithmetic on constants: CI_ERR_VALUE where int64 overflows. */
+/* Checked arithmetic on constants: CI_ERR_UNSUPPORTED if int64 overflows. */
 int64_t ci_checked_add(CiContext *ctx, int64_t a, int64_t b);
 int64_t ci_checked_mul(CiContext *ctx, int64_t a, int64_t b);
 int64_t ci_checked_floordiv(CiContext *ctx, int64_t a, int64_t b);

@@ -325,15 +325,16 @@ cx_ass_subscript(PyObject *self, PyObject *key, PyObject *value)
     Index index;
 
     CX_ENTRY();
-    if (value == NULL) {
-        PyErr_SetString(PyExc_ValueError, "cannot delete array elements");
-        return -1;
-    }
     if (x->view == NULL && x->storage->kind != CI_KIND_array) {
-        PyErr_Format(PyExc_TypeError, "'%s' object does not support item assignment",
+        PyErr_Format(PyExc_TypeError, "'%s' object does not support item %s",
                      x->storage->kind == CI_KIND_python
                          ? cx_python_class(x->storage)->tp_name
-                         : cx_descr(x->tracer->state, x->storage->dtype)->typeobj->tp_name);
+                         : cx_descr(x->tracer->state, x->storage->dtype)->typeobj->tp_name,
+                     value != NULL ? "assignment" : "deletion");
+        return -1;
+    }
+    if (value == NULL) {
+        PyErr_SetString(PyExc_ValueError, "cannot delete array elements");
         return -1;
     }
     if (cx_check_writable(x, CX_ASSIGNED_READONLY) < 0)

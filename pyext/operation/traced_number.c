@@ -51,8 +51,19 @@ binary_break(PyObject *a, PyObject *b, binaryfunc python, bool in_place)
     return result;
 }
 
-/* Leaves an operand that the graph refuses (an array of objects) to NumPy. Also an operation in
- * which an internal error occurred after Python steps. */
+/* True for a scalar of Python or NumPy, which has no operator @, so the other operand's is
+ * tried. */
+static bool
+is_single(PyObject *o)
+{
+    if (!cx_is_traced(o))
+        return !PyArray_Check(o);
+    return ((CxTraced *)o)->view == NULL && cx_kind((CxTraced *)o) != CI_KIND_array;
+}
+
+/* Leaves an operand that the graph refuses (an array of objects) to NumPy. Also, after Python steps,
+ * an operation in which an internal error occurred, and one that two scalars do not have: its
+ * message is theirs, not a ufunc's. */
 static PyObject *
 or_break(PyObject *result, PyObject *a, PyObject *b, binaryfunc python, bool in_place)
 {
@@ -60,7 +71,8 @@ or_break(PyObject *result, PyObject *a, PyObject *b, binaryfunc python, bool in_
     if (result != NULL)
         return result;
     bool is_late = tracer->needs_python && tracer->nblocks == 0 && !tracer->is_busy;
-    bool is_mistake = PyErr_ExceptionMatches(cx_exception(tracer->state, "InternalError"));
+    bool is_mistake = PyErr_ExceptionMatches(cx_exception(tracer->state, "InternalError")) ||
+                      (is_single(a) && is_single(b) && PyErr_ExceptionMatches(PyExc_TypeError));
     if (!PyErr_ExceptionMatches(cx_exception(tracer->state, "Unsupported")) &&
         !(is_late && is_mistake))
         return NULL;
@@ -113,16 +125,6 @@ matmul_into(CxTraced *a, PyObject *b, binaryfunc python)
         result = Py_NewRef(a);
     Py_DECREF(product);
     return result;
-}
-
-/* True for a scalar of Python or NumPy, which has no operator @, so the other operand's is
- * tried. */
-static bool
-is_single(PyObject *o)
-{
-    if (!cx_is_traced(o))
-        return !PyArray_Check(o);
-    return ((CxTraced *)o)->view == NULL && cx_kind((CxTraced *)o) != CI_KIND_array;
 }
 
 static PyObject *

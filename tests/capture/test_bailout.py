@@ -21,6 +21,7 @@ from cinductor.capture.control import branch, loop
 from cinductor.capture.hooks import attributes, scope, subscripts
 from cinductor.capture.pieces import driver
 from cinductor.numpy import surface
+from cinductor.testing import assert_same
 
 seen = []
 
@@ -234,6 +235,39 @@ def test_a_mistake_is_told_of(monkeypatch):
     texts = told(f)[3]
     assert planted and len(texts) == 1 and "please report it" in texts[0]
     assert not told(f)[3]
+
+
+def stepped(x, a):
+    note("a")
+    return x[::a], x[a:] * 2
+
+
+def cut(x, a):
+    note("a")
+    return x[:a], x[1:a:2], x.reshape(2, 2)[::a, ::a]
+
+
+def result_or_error(run, *given):
+    try:
+        return run(*given)
+    except Exception as error:
+        return type(error).__name__, str(error)
+
+
+@pytest.mark.parametrize("number", [2**63 - 1, -(2**63), np.uint64(2**64 - 1), np.int64(2**63 - 1), 2**61])
+@pytest.mark.parametrize("function", [stepped, cut])
+def test_a_size_beyond_64_bits_is_a_limit(function, number):
+    """NumPy runs the rest of the call, whose effects happen once, and nothing asks to report it."""
+    f = cinductor.compile(function, backend="interp")
+    seen.clear()
+    for _ in range(3):
+        with warnings.catch_warnings(record=True) as given:
+            warnings.simplefilter("always")
+            got, want = (result_or_error(run, np.arange(4.0), number) for run in (f, function))
+        assert not [w for w in given if "report" in str(w.message)]
+        assert_same(got, want)
+        assert seen == ["a", "a"]
+        seen.clear()
 
 
 def in_a_loop(x):

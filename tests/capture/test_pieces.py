@@ -310,6 +310,35 @@ def raises(x, w):
     return z @ y[:, :3] + z[100, 0]
 
 
+def frames(error):
+    return [(t.name, t.lineno) for t in traceback.extract_tb(error.__traceback__)]
+
+
+def raised_again(x, w):
+    y = x * w + 1
+    print(y[0, 0])
+    try:
+        z = y[: len(y) // 2] * 2
+        z = z @ y[:, :3] + z[100, 0]
+    except IndexError as error:
+        SEEN.append(frames(error))
+        raise ValueError("of another kind") from error
+    return z
+
+
+def handled(x, w):
+    y = x * w + 1
+    print(y[0, 0])
+    z = y * 2
+    try:
+        z = z[:3] * 2 + z[100, 0]
+    except (IndexError, TypeError) as error:
+        SEEN.append(frames(error))
+        print("handled")
+        z = z + 1
+    return z * 2
+
+
 def partial_made(x, w):
     step = functools.partial(np.multiply, w + 1)
     y = step(x) + 1
@@ -390,7 +419,7 @@ def outcome(fn, capsys, *given):
         result = fn(*given)
     except Exception as error:
         lines = [(t.name, t.lineno) for t in traceback.extract_tb(error.__traceback__)][1:]
-        result = type(error), str(error), lines
+        result = type(error), str(error), lines, error.__cause__ and frames(error.__cause__)
     return result, capsys.readouterr().out, list(SEEN), given
 
 
@@ -399,7 +428,7 @@ def backend(request, pieces_are_compiled):
     return request.param
 
 
-BROKEN = [printed, asked, kept, looked_up, in_a_loop, in_a_helper, raises, partial_made]
+BROKEN = [printed, asked, kept, looked_up, in_a_loop, in_a_helper, raises, raised_again, handled, partial_made]
 BROKEN += [function_made, iterator_made, state_in_a_tuple, views_held, early]
 
 
@@ -417,7 +446,7 @@ def test_calls_with_breaks(fn, backend, capsys):
             got, want = (outcome(f, capsys, *args(n, dtype)) for f in (compiled, fn))
             assert_same(got, want)
     job, plan = compiled._cinductor_job, plan_of(compiled)
-    if fn not in (raises, function_made, iterator_made):  # these calls are run by NumPy
+    if fn not in (raises, raised_again, handled, function_made, iterator_made):  # these calls are run by NumPy
         assert plan.driver is not None and plan.pieces and job.captures == 1
         before = plan.captures()
         compiled(*args())

@@ -262,6 +262,42 @@ def spaced(x, a):
     return np.linspace(x, a, 3)
 
 
+def castable(x, a):
+    return np.can_cast((a, 2), x.dtype)
+
+
+def promoted(x, a):
+    return np.result_type(x, a), np.result_type(x, [a, 2])
+
+
+@pytest.mark.parametrize("function", [castable, promoted])
+@pytest.mark.parametrize("number", [1.5, 3, np.float32(2), np.int8(1), np.zeros(2)])
+def test_lists_and_tuples_are_no_arrays_in_promotion(function, number):
+    check(function, lambda: (np.arange(4.0), number))
+
+
+def between_a_text_and(x, a):
+    return np.geomspace("abc", x)
+
+
+def between_a_text_and_a_number(x, a):
+    return np.geomspace("abc", a, num=3)
+
+
+def summed(x, a):
+    return np.apply_along_axis(np.sum, 0, x)
+
+
+def doubled(x, a):
+    return np.apply_along_axis(lambda row: row * 2, -1, x)
+
+
+@pytest.mark.parametrize("function", [between_a_text_and, between_a_text_and_a_number, summed, doubled])
+@pytest.mark.parametrize("shape", [(0,), (0, 3), (3, 0), (4,)])
+def test_what_numpy_refuses_or_decides_by_the_shape(function, shape):
+    check(function, lambda: (np.ones(shape), 5))
+
+
 def put(x, a):
     print(end="", flush=True)
     np.put(x, 1, a)

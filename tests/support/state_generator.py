@@ -789,7 +789,56 @@ def pair():
 
 
 get, more_of_it = pair()"""
+VECTORIZED = """
+def factor(v, k=2.0):
+    return v * k
+
+
+scaled, doubled = np.vectorize(factor), np.vectorize(lambda v: v * 2.0, otypes=["f8"])"""
+SHARED = """
+class Shared:
+    k, data, items = 2.0, np.ones(3), [1.0]
+
+
+class Heir(Shared):
+    pass
+
+
+shared, heir = Shared(), Heir()
+
+
+def kept_again(o):
+    o.k = o.k
+    return o.k
+
+
+def moved(o, v):
+    o.k += v
+    o.k -= v
+    return o.k
+
+
+def summed(o, v):
+    o.data += v
+    return o.data[0]
+
+
+def extended(o, v):
+    o.items += [v]
+    return len(o.items)"""
 CHANGING = [
+    (VECTORIZED, ["scaled({v}) + 0.0", "scaled(x).sum() * {v}", "doubled({v}) + 0.0", "doubled(x)[0] + {v}", "scaled({v}, 3.0) + 0.0"], [
+        "scaled.pyfunc = lambda v, k=1.0: v + k", "doubled.pyfunc = abs", "scaled.otypes = 'f'", "doubled.otypes = 'i'", "doubled.otypes = None",
+        "scaled.excluded = {1}", "scaled.signature = None", "scaled.cache = not scaled.cache", "factor.__defaults__ = (factor.__defaults__[0] + 1,)",
+        "globals()['scaled'] = doubled", "scaled.__doc__ = 'a'",
+    ]),
+    (SHARED, [
+        "kept_again(shared) + {v}", "moved(shared, {v})", "summed(shared, {v})", "extended(shared, {v})", "kept_again(heir) * {v}", "moved(heir, {v})",
+        "summed(heir, {v})", "(kept_again(shared) if {v} > 0.5 else 1.0)", "shared.k + {v}", "len(vars(shared)) + {v}",
+    ], [
+        "Shared.k += 1", "Heir.k = 7.0", "vars(shared).clear()", "vars(heir).clear()", "Shared.data = np.ones(3) * 4", "shared.k = 5.0", "Shared.items = [2.0, 3.0]",
+        "del shared.k", "Shared.data += 1",
+    ]),
     (FUNCTION, ["helper({v})", "helper({v}, w=2.0)", "other({v}, 3.0)", "sum(map(helper, [1.0, {v}]))", "max(x, key=helper)"], [
         "helper.__defaults__ = (helper.__defaults__[0] + 1,)", "helper.__kwdefaults__['w'] += 1", "other.__defaults__ = (0.5,)",
         "helper.__code__, other.__code__ = other.__code__, helper.__code__", "helper.__kwdefaults__ = {'w': 7.0}",

@@ -392,6 +392,11 @@ def is_internal_error(error: BaseException) -> bool:
     return not is_a(error, MemoryError | RecursionError | ConstraintViolation)
 
 
+def is_limit(stage: Stage, error: BaseException) -> bool:
+    """True if an exception says what capture cannot do, such as a size that does not fit in 64 bits, and NumPy may do it."""
+    return type(error) in (_core.Unsupported, OverflowError) and not (stage.tracer.fullgraph or stage.tracer.forbids_breaks)
+
+
 def is_asked_by_users() -> bool:
     """True if the caller of the stage is rewritten code, not another part of cinductor."""
     frame = sys._getframe(2)  # of the caller's caller
@@ -418,7 +423,7 @@ def with_bailout(method: Callable[..., Any], kind: str) -> Any:
         except Exception as error:
             if (stage.tracer.effects, stage.inlined, state.changes) != before:
                 raise
-            if stage.tracer.in_region or not is_internal_error(error):
+            if stage.tracer.in_region or not (is_internal_error(error) or is_limit(stage, error)):
                 raise
             if not is_asked_by_users():
                 raise
@@ -463,7 +468,11 @@ def lifted_once(stage: Stage, value: Any) -> Any:
 
 
 def go_on(stage: Stage, error: Exception) -> None:
-    """Let NumPy run the rest of the call after an internal error."""
-    stage.tell(error)
+    """Let NumPy run the rest of the call after an internal error, or at a limit of capture."""
+    why = "an internal error of cinductor"
+    if is_limit(stage, error):
+        why = str(error)
+    else:
+        stage.tell(error)
     if not stage.tracer.has_fallen_back:
-        fall_back(stage, "an internal error of cinductor")
+        fall_back(stage, why)

@@ -27,6 +27,7 @@ from .objects import (
     SHOWN,
     Traced,
     bound_method,
+    find_in_class,
     has_hooks,
     hooked_in,
     is_standard,
@@ -321,3 +322,15 @@ def guard_all(stage: Stage, value: Any, source: int) -> None:
                 guard_all(stage, item, inner)
             else:
                 stage.effects.stop(f"an operator of class {type(item).__name__}")
+
+
+def call(f: Any, /, *args: Any, **kwargs: Any) -> Any:
+    """f(*args, **kwargs). A method of C code is called as Python does it in `value.method(...)`: through the class, which
+    messages about keywords name.
+    """
+    if kwargs and type(f) is types.BuiltinMethodType:
+        owner = f.__self__
+        found = find_in_class(type(owner), f.__name__)
+        if type(found) is types.MethodDescriptorType:
+            return found(owner, *args, **kwargs)
+    return f(*args, **kwargs)

@@ -68,7 +68,20 @@ def concatenate(
 
 def end_to_end(t: Any, xs: list[Any], dtype: np.dtype, axis: int) -> Any:
     """Concatenate the arrays, with the layout of NumPy's result."""
-    return t.concat([converted(t, laid_out(t, x), dtype) for x in xs], axis)
+    return t.concat([converted(t, filled_part(t, laid_out(t, x), x), dtype) for x in xs], axis)
+
+
+def filled_part(t: Any, laid: Any, x: Any) -> Any:
+    """`laid`, or for an empty x of which it is a copy: no elements of an array in x's order, because the strides of an empty array
+    say nothing.
+    """
+    if laid is x or not any(type(n) is int and n == 0 for n in x.shape):
+        return laid
+    refuse(any(type(s) is Traced for s in x.strides), "an empty part of a repeated array whose strides vary")
+    axes = sorted(range(x.ndim), key=lambda k: -abs(x.strides[k]))
+    known = [2 if type(n) is int and n == 0 else n for n in x.shape]  # an axis of size 1 would have no order
+    filled = t.empty([known[k] for k in axes], x.dtype, "C")
+    return np.transpose(filled, np.argsort(axes).tolist())[tuple(slice(0, n) for n in x.shape)]
 
 
 @function("stack")

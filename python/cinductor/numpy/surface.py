@@ -202,10 +202,14 @@ def dummy(value: Any, made: dict[int, Any] | None = None) -> Any:
 
 
 def on_dummies(function: Any, owner: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Call NumPy's function, or the owner's method of that name, with dummies."""
+    """Call NumPy's function, or the owner's method of that name, with dummies. The method is called as Python calls it in
+    an expression: through its class, which its messages name.
+    """
     made: dict[int, Any] = {}
-    f = function if owner is None else getattr(dummy(owner, made), function)
-    return quietly(f, *(dummy(a, made) for a in args), **{k: dummy(v, made) for k, v in kwargs.items()})
+    given = args if owner is None else (owner, *args)
+    values = [dummy(v, made) for v in given]
+    f = function if owner is None else getattr(type(values[0]), function)
+    return quietly(f, *values, **{k: dummy(v, made) for k, v in kwargs.items()})
 
 
 def may_be_named(value: Any) -> bool:

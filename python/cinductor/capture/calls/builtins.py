@@ -36,6 +36,7 @@ from ..control.region import Raising, is_condition, truth
 from ..iterators import SIZED, STAND_INS
 from ..kinds import is_int, kind_of
 from ..objects import (
+    CONTAINER_TYPES,
     HOLDERS,
     MISSING,
     PURE_TYPES,
@@ -317,7 +318,14 @@ def is_standard_class(value: Any) -> bool:
 
 @understands(np.result_type, np.can_cast)
 def _promotion(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
-    return f(*(surface.weak(scope.stage.lift_nested(a)) for a in args), **kwargs)
+    """Only arrays and numbers of NumPy have a dtype. In a list or a tuple a traced value would have one for NumPy,
+    and Python's number does not.
+    """
+    given = [scope.stage.lift_nested(a) for a in args]
+    if contains_traced(v for a, v in zip(args, given, strict=True) if type(a) in CONTAINER_TYPES or is_tuple(type(a))):
+        return call_unknown(scope, f, args, kwargs)
+    arrays = [np.empty((), v.dtype) if type(v) is Traced and v.kind != "python" else surface.weak(v) for v in given]
+    return f(*arrays, **kwargs)  # NumPy's message depends on which operands are arrays
 
 
 @understands(np.broadcast)

@@ -180,10 +180,12 @@ COPIES = (np.array, np.copy)
 
 
 def line_of(tracer: Any, array: Traced) -> Any:
-    """The array that NumPy makes from array.flat, whose position stays: a view if the elements are contiguous."""
-    if array.flags_now.c_contiguous:
+    """The array that NumPy makes from array.flat, whose position stays: a view if the elements are contiguous,
+    otherwise a copy that is read-only, because writes to it would be lost.
+    """
+    if array.flags.c_contiguous:
         return tracer.reshape(array, (array.size,))
-    return tracer.copy(raveled(tracer, array), "C")
+    return tracer.expand(tracer.copy(raveled(tracer, array), "C"), (array.size,))
 
 
 def takes_functions(args: tuple[Any, ...]) -> bool:
@@ -364,7 +366,8 @@ def call_vectorized(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[st
     plain = not kwargs and scope.not_(excluded) and signature is None and not cache and len(otypes or "1") == 1
     has_array = any(type(a) is Traced and a.ndim and stage.tracer.is_positive(a.size) for a in args)
     is_inlined = plain and has_array and type(function) is types.FunctionType
-    if not is_inlined or (otypes and not is_called_by(f, function, len(args))):
+    is_kept = is_inlined and otypes and len(args) not in f._ufunc and stage.tracer.in_region  # in an arm that may not run
+    if not is_inlined or is_kept or (otypes and not is_called_by(f, function, len(args))):
         return call_unknown(scope, f, args, kwargs)
     dtype = np.dtype(otypes[0]) if otypes else None
     return call_function(scope, composites.vectorized, (function, dtype, *args), {})  # type: ignore[arg-type]

@@ -536,7 +536,7 @@ class PlainScope(Scope):
     attr: Any = staticmethod(getattr)
     item: Any = staticmethod(operator.getitem)
     contains = staticmethod(lambda value, members: value in members)
-    call = call_method = staticmethod(lambda f, /, *args, **kwargs: f(*args, **kwargs))
+    call = call_method = staticmethod(operands.call)
     late_text = staticmethod(formatted)
     printed = staticmethod(lambda f, /, *args, **kwargs: f(*map(at_once, args), **kwargs))
     iter_unpacked = unpack = staticmethod(lambda value, shape: value)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import ast
 import os
+import sys
 import types
 import weakref
 from collections.abc import Callable, Iterable
@@ -46,7 +47,7 @@ from ..syntax.rewrite import (
 )
 from .hoist import FOLLOW
 from .lifetimes import are_unseen, left
-from .split import CELL, LEFT_NAMES, UNBOUND, UNSEEN, Marks, Piece, Split
+from .split import CELL, HANDLED, LEFT_NAMES, UNBOUND, UNSEEN, Marks, Piece, Split
 
 MAX_SPLITS = 24  # of one function
 TRIED = 64  # calls after which the choice of pieces for NumPy is final
@@ -238,7 +239,7 @@ class SplitPlan:
         self.is_over = not split.pieces and not split.follows
         if self.is_over:
             return
-        cells = {UNBOUND: NO_VALUE, FOLLOW: self.follow, UNSEEN: are_unseen}
+        cells = {UNBOUND: NO_VALUE, FOLLOW: self.follow, UNSEEN: are_unseen, HANDLED: self.fix_handled}
         pieces = []
         for piece in split.pieces:
             compiled = self.compiled(piece, split.declared)
@@ -324,6 +325,12 @@ class SplitPlan:
     def fix_traceback(self, error: BaseException) -> None:
         """Correct the traceback of an exception that leaves the dispatcher."""
         error.__traceback__ = self.in_one(error.__traceback__)
+
+    def fix_handled(self) -> None:
+        """Correct the traceback of an exception before the dispatcher's handler sees it."""
+        error = sys.exc_info()[1]
+        if error is not None:
+            self.fix_traceback(error)
 
     def review(self) -> None:
         """Make pieces that NumPy runs part of the dispatcher: those that it mostly runs, and others once all have been timed."""

@@ -21,6 +21,7 @@ CELL = "_ci_p"  # the name under which the dispatcher calls its pieces and gets 
 TEMP = "_ci_t"
 UNBOUND = "_ci_unbound"
 LEFT_NAMES = "_ci_left"  # what a piece calls for the values of its dead names
+HANDLED = "_ci_handled"  # what each handler of a dispatcher calls first
 UNSEEN, IS_UNSEEN = "_ci_are_unseen", "_ci_is_unseen"  # what a dispatcher asks about the objects that a piece drops
 MAX_LEVEL, LEFT = 4, 9  # number of breaks after which a statement is left unchanged
 CONSUMERS = frozenset({"sum", "any", "all", "min", "max", "sorted", "tuple", "list", "set", "dict"})
@@ -265,7 +266,10 @@ class Split:
             if getattr(node, field, None):
                 setattr(node, field, self.block(getattr(node, field)))
         for part in (*getattr(node, "handlers", ()), *getattr(node, "cases", ())):
+            first = part.body[0]
             part.body = self.block(part.body)
+            if isinstance(part, ast.ExceptHandler):
+                part.body[:0] = located(first, *ast.parse(f"{HANDLED}()").body)
         return node
 
     def outlined(self, run: list[ast.stmt], ends_function: bool) -> list[ast.stmt]:
