@@ -310,7 +310,8 @@ def words_of(scope: Hooks, generator: Any, source: int, name: str) -> Words | No
             stage.inlines_draws = False
             return None
         if id(generator) in stage.effects.draws:
-            raise Replan("draws_apart", "a loop or branch draws, after a draw outside of it")
+            why = "a loop or branch draws, after another draw"
+            raise Replan("draws_apart" if stage.has_draws_apart else "inline_draws", why)
         made = stage.sources.note_made(memory, memory_of, source)
         stage.lift_guarded(memory, made)
         stage.draw_states[source] = [stage.lift_guarded(part, stage.sources.source("item", made, k)) for k, part in enumerate(memory)]
