@@ -38,6 +38,7 @@ from ..calls.budget import MANY_NODES, Allowance, is_for_pieces, why_spent
 from ..calls.dynamic import Symbols
 from ..errors import ConstraintViolation
 from .boundary import Lifting
+from .containers import name_of_view
 from .control.region import Regions
 from .control.state import State
 from .deaths import forget, runs_code
@@ -47,6 +48,7 @@ from .objects import (
     FREE_TYPES,
     MISSING,
     OPAQUE,
+    VIEWS_OF_DICTS,
     Traced,
     defines,
     now_at,
@@ -172,8 +174,10 @@ class Stage:
     def numbered(self, value: Any) -> Items | None:
         """The items by index; None if Python has to iterate over the value."""
         value = self.escapes.now(value)
-        grown = self.state.lists.get(id(value))
-        return items_of(self.lift_array(value)) if grown is None else grown.items_now
+        grown = self.state.grown(value)
+        if grown is None:
+            return items_of(self.lift_array(value))
+        return grown.items_of_view(name_of_view(value)) if type(value) in VIEWS_OF_DICTS else grown.items_now
 
     def give_up_draws(self, written: list[Any], why: str) -> None:
         """Capture the call with library calls for draws if only draws write to these arrays, and that is possible."""
@@ -194,9 +198,9 @@ class Stage:
         """The length of a container that is iterated. If a buffer has got the items since the iterator was made, they are put
         back: the iterator reads the container.
         """
-        grown = self.state.lists.get(id(value))
+        grown = self.state.grown(value)
         if grown is not None:
-            grown.materialise("a list changes that an iterator goes over")
+            grown.materialise("a list or dict changes that an iterator goes over")
         return len(value)
 
     def forced(self, value: Any) -> Any:
@@ -298,7 +302,7 @@ def postpone(stage: Stage, allowance: Allowance, may_continue: bool) -> None:
 
 def fall_back(stage: Stage, why: str = LITTLE) -> None:
     """Let Python and NumPy run the rest of the call: nothing is traced any more."""
-    for grown in [*stage.state.lists.values()]:
+    for grown in reversed([*stage.state.lists.values()]):  # a dict comes after its entries, and reads them
         grown.materialise()
     stage.effects.stop(f"{why}{REST}")
     stage.tracer.has_fallen_back = True

@@ -82,7 +82,7 @@ REASONS = tuple(
         ),
         (
             "containers",
-            r"a dict or set (is looked at|grows)|an entry of a dict or set|the entries of a dict or set|a set (is iterated|of which data decide|that is an argument)|data decide which key|keys of several types",
+            r"a dict or set (is looked at|grows)|an entry of a dict or set|the entries of a dict or set|a set (is iterated|of which data decide|that is an argument)|data decide which key|keys of several types|looks for a NaN",
             "return the dict or set, or use it in one place after the loop; begin with an empty set, and with keys of one class, int or float",
         ),
         (
@@ -92,7 +92,7 @@ REASONS = tuple(
         ),
         (
             "globals",
-            r"(sets|deletes) the global|(sets|deletes) \S+ of an enclosing",
+            r"(sets|deletes) the global|(sets|deletes) \S+ of an enclosing|reads the closure",
             "pass it in and return it",
         ),
         (
