@@ -121,6 +121,7 @@ class Stage:
         self.began, self.others = self.clock(), 0.0  # of this thread; seconds in the user's own code
         self.all_work: float | None = None  # seconds of capture work, once NumPy runs the rest of the call
         self.why_over = ""  # reason, if a limit has been reached
+        self.iterations = 0  # that Python has run in captured loops and branches
         self.runs = False  # the function's own code is running
         self.errstates: dict[int, Any] = {}  # made in the call, with their keywords
         self.break_budget = way.break_budget  # number of runs that were useful in an earlier call of this kind
@@ -240,13 +241,16 @@ class Stage:
 LITTLE = "many breaks for little work one after another"
 REST = ": the rest of the call runs in NumPy"
 PARTS = ("item", "attr")  # kinds of sources
+MOST_ITERATIONS = 100_000  # that Python runs in loops and branches of one capture: about half a second
 PATIENCE = 20  # times capture_limit, if the user requires one graph
 
 
 def check_budget(stage: Stage) -> None:
     """Check, before an iteration of a loop that Python runs, whether it is captured."""
     tracer = stage.tracer
-    if tracer.has_fallen_back or tracer.in_region or tracer.fullgraph or tracer.forbids_breaks:
+    if tracer.in_region and not tracer.has_fallen_back:
+        return count_iteration(stage)
+    if tracer.has_fallen_back or tracer.fullgraph or tracer.forbids_breaks:
         return None
     if is_for_pieces(tracer):
         return fall_back(stage, "values are needed after an earlier break")
@@ -257,6 +261,15 @@ def check_budget(stage: Stage) -> None:
     if (is_unrolled or not tracer.useful) and stage.effects.undo_call():
         raise OverBudget(why)
     return fall_back(stage)
+
+
+def count_iteration(stage: Stage) -> None:
+    """Count an iteration that Python runs in a loop or branch which is captured. The call may never run that arm or body, so that the
+    loop may be one that does not end.
+    """
+    stage.iterations += 1
+    if stage.iterations > MOST_ITERATIONS:
+        raise _core.RegionBreak(f"Python runs more than {MOST_ITERATIONS} iterations in loops or branches that are captured", "", 0)
 
 
 def limit(stage: Stage, is_hook: bool) -> None:
