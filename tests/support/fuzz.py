@@ -131,7 +131,7 @@ class Worker:
     def outcomes(self, ended: bool):
         """(state, seed, rest) of each program; the last one is `died` if the process ended in the middle of it."""
         self.out.seek(0)
-        lines = [[*line.rstrip("\n").split(" ", 2), ""] for line in self.out if line.endswith("\n")]
+        lines = [[*line.rstrip("\n").split(" ", 2), "", ""] for line in self.out if line.endswith("\n")]
         found = [line for line in lines if line[0] != "run"]
         if ended and lines and lines[-1][0] == "run":
             found.append(["died", lines[-1][1], f"exit status {self.process.returncode}"])
