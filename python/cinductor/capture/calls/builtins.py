@@ -125,7 +125,7 @@ def _len(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
         stage = scope.stage
         if type(value) in SIZED:
             return value.length
-        if (grown := stage.state.grown(value)) is not None:
+        if stage.state.lists and (grown := stage.state.grown(value)) is not None:
             return grown.length
         if type(value) in VIEWS_OF_DICTS:
             return len(stage.lift_items(value))

@@ -84,7 +84,7 @@ class Iteration(Hooks):
         value = value.items if cls is TracedBytes else stage.escapes.now(value)
         if type(value) is Items and value.is_long:
             return self._iter_real(value)
-        if is_a(stage.state.grown(value), list_columns.Assumed) and (items := stage.numbered(value)) is not None:
+        if stage.state.lists and is_a(stage.state.grown(value), list_columns.Assumed) and (items := stage.numbered(value)) is not None:
             return items
         cls, source = type(value), stage.sources.source_of(value)
         if not any(stage.sources.defines(cls, name) for name in ("__iter__", "__getitem__")):

@@ -294,7 +294,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
             return stage.lift_array(value)
         if cls in SIZED:
             return value.length
-        if (grown := stage.state.grown(value)) is not None:
+        if stage.state.lists and (grown := stage.state.grown(value)) is not None:
             return grown.truth
         if is_a(value, HOLDERS) and is_native(cls, "__bool__", "__len__"):
             source = stage.sources.source_of(value)
