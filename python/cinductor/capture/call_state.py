@@ -199,9 +199,7 @@ class Stage:
         """The length of a container that is iterated. If a buffer has got the items since the iterator was made, they are put
         back: the iterator reads the container.
         """
-        grown = self.state.grown(value)
-        if grown is not None:
-            grown.materialise("a list or dict changes that an iterator goes over")
+        self.state.put_back(value)
         return len(value)
 
     def forced(self, value: Any) -> Any:

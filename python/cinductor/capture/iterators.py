@@ -420,16 +420,11 @@ class StableIterator(Walk):
     def __init__(self, state: Any, value: Any, lift: Callable[[Any], Any], is_same: Callable[[], bool]) -> None:
         super().__init__(value, lift)
         self.state, self.is_same, self.restored = state, is_same, state.restored
-        self.read_columns()
+        state.put_back(value)
         self.iterator = iter(value)
 
-    def read_columns(self) -> None:
-        """Give the container its items, if it is stored as columns."""
-        if (grown := self.state.grown(self.value)) is not None:
-            grown.materialise("a list or dict changes that an iterator goes over")
-
     def __next__(self) -> Any:
-        self.read_columns()
+        self.state.put_back(self.value)
         if self.restored != self.state.restored:
             self.restored = self.state.restored
             self.iterator = self.at(self.value) if self.is_same() else self.iterator

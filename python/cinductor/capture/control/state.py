@@ -161,6 +161,11 @@ class State:
         """The columns in which a container, or the dict of a view, is stored; None without columns."""
         return self.lists.get(id(dict_of(value) if type(value) in VIEWS_OF_DICTS else value))
 
+    def put_back(self, value: object) -> None:
+        """Give a container over which an iterator goes its items, if it is stored as columns."""
+        if self.lists and (columns := self.grown(value)) is not None:
+            columns.materialise("a list or dict changes that an iterator goes over")
+
     def put_lists_back(self, before: dict[int, Any]) -> None:
         """Restore the columns of an earlier time. A list that was read since stays an ordinary one."""
         self.put(lists={key: grown for key, grown in before.items() if key in self.lists})
