@@ -607,3 +607,26 @@ def test_each_phi_is_given_its_own():
     assert [phi.made for phi in phis] == [[0], [], [1, 2], [3]]
     make_region(tracer, "if", (), phis, "condition")
     assert tracer.seen[1] == ("condition",) and [phi.made for phi in phis] == [[0], [], [1, 2], [3]]
+
+
+def test_a_loop_without_end_in_an_arm_that_is_not_taken():
+    """Capture runs it, and gives the branch up after a number of iterations."""
+
+    def f(x, n):
+        count = 1
+        if x[0] > 0:
+            y = x + 1
+        elif n != 8:
+            y = x
+            for _ in range(3):
+                for _ in range(count):
+                    count += 10**4
+        else:
+            y = x - 1
+        return y * 2, count
+
+    compiled = cinductor.compile(f, options={"capture_limit": float("inf")})
+    for _ in range(3):
+        made, count = compiled(np.ones(5), 3)
+        assert made.tolist() == [4.0] * 5 and count == 1
+    assert "more than 100000 iterations" in str(compiled.explain(np.ones(5), 3).full())

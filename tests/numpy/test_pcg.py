@@ -97,7 +97,31 @@ def that_raises(g, n):
     return total
 
 
+def of_one_that_is_no_source_first(g, n):
+    total = 0.0
+    for _ in range(n):
+        total += g.normal() + g.random()
+    return total
+
+
+def of_ranges_of_zero(g, n):
+    total = 0.0
+    for k in range(n):
+        total += g.uniform(0.0, 0.0 if k < 40 else -0.0)
+    return total
+
+
+def of_ranges_of_data(g, n):
+    total = 0.0
+    for high in np.array([1.0, 0.0, -0.0])[: 2 + n // 20]:
+        total += g.uniform(0.0, high)
+    return total
+
+
 CASES = [in_a_circle, steps, dice, floats, of_varying_bounds, of_large_bounds, of_one_number, until, shuffled]
+
+
+UNLIKE = [of_one_that_is_no_source_first, of_ranges_of_zero, of_ranges_of_data]
 
 
 def outcome(f, *args):
@@ -108,7 +132,7 @@ def outcome(f, *args):
 
 
 @pytest.mark.parametrize("backend", ["c", "interp"])
-@pytest.mark.parametrize("f", [*CASES, with_others, with_python, that_raises])
+@pytest.mark.parametrize("f", [*CASES, with_others, with_python, that_raises, *UNLIKE])
 def test_numbers_and_states_are_numpys(f, backend):
     wanted, given = (np.random.default_rng(5) for _ in range(2))
     compiled = cinductor.compile(f, backend=backend)

@@ -25,6 +25,7 @@ os.environ.setdefault("CINDUCTOR_SAVED_CALLS", "0")
 
 ALONE = 200  # programs of one process
 TURN = 20  # seconds that a process counts from its start
+STATES = ("run", "ok", "failed")
 KINDS = {  # name: share of the time
     "arrays": 4,
     "loops": 3,
@@ -131,7 +132,8 @@ class Worker:
     def outcomes(self, ended: bool):
         """(state, seed, rest) of each program; the last one is `died` if the process ended in the middle of it."""
         self.out.seek(0)
-        lines = [[*line.rstrip("\n").split(" ", 2), ""] for line in self.out if line.endswith("\n")]
+        own = (line.rstrip("\n").split(" ", 2) for line in self.out if line.endswith("\n"))
+        lines = [[*line, ""] for line in own if line[0] in STATES]  # programs print, too
         found = [line for line in lines if line[0] != "run"]
         if ended and lines and lines[-1][0] == "run":
             found.append(["died", lines[-1][1], f"exit status {self.process.returncode}"])

@@ -19,7 +19,7 @@ from .. import _core
 from ..base.array_flags import WRITEABLE
 from ..base.class_lookup import is_a
 from ..calls.dynamic import Symbols
-from .containers import dict_of, is_constant, keys_of_view, plain_of_view
+from .containers import dict_of, is_constant, keys_of_view, name_of_view, plain_of_view
 from .control.state import State
 from .effects import Effects
 from .objects import (
@@ -242,6 +242,8 @@ class Lifting:
     def lift_items(self, value: Any) -> Any:
         """A container with traced items: a copy if it outlives the call, else itself."""
         source = self.sources.source_of(value)
+        if type(value) in VIEWS_OF_DICTS and (grown := self.state.grown(value)) is not None:
+            grown.materialise("a dict or set is looked at through a view")
         if source is None:
             return value
         if type(value) in VIEWS_OF_DICTS:
@@ -252,7 +254,7 @@ class Lifting:
             lifted, plain = self.lift_items(shown), plain_of_view(value)
             if plain is dict and type(shown) is ORDERED:
                 lifted = {k: lifted[k] for k in keys_of_view(value)}
-            return getattr(plain, type(value).__name__.partition("_")[2])(lifted)
+            return getattr(plain, name_of_view(value))(lifted)
         if source == OPAQUE:
             if is_a(value, dict):
                 return self.lifted_items(value)

@@ -38,6 +38,7 @@ from ..calls.budget import MANY_NODES, Allowance, is_for_pieces, why_spent
 from ..calls.dynamic import Symbols
 from ..errors import ConstraintViolation
 from .boundary import Lifting
+from .containers import name_of_view
 from .control.region import Regions
 from .control.state import State
 from .deaths import forget, runs_code
@@ -47,6 +48,7 @@ from .objects import (
     FREE_TYPES,
     MISSING,
     OPAQUE,
+    VIEWS_OF_DICTS,
     Traced,
     defines,
     now_at,
@@ -119,6 +121,7 @@ class Stage:
         self.began, self.others = self.clock(), 0.0  # of this thread; seconds in the user's own code
         self.all_work: float | None = None  # seconds of capture work, once NumPy runs the rest of the call
         self.why_over = ""  # reason, if a limit has been reached
+        self.iterations = 0  # that Python has run in captured loops and branches
         self.runs = False  # the function's own code is running
         self.errstates: dict[int, Any] = {}  # made in the call, with their keywords
         self.break_budget = way.break_budget  # number of runs that were useful in an earlier call of this kind
@@ -172,8 +175,10 @@ class Stage:
     def numbered(self, value: Any) -> Items | None:
         """The items by index; None if Python has to iterate over the value."""
         value = self.escapes.now(value)
-        grown = self.state.lists.get(id(value))
-        return items_of(self.lift_array(value)) if grown is None else grown.items_now
+        grown = self.state.grown(value)
+        if grown is None:
+            return items_of(self.lift_array(value))
+        return grown.items_of_view(name_of_view(value)) if type(value) in VIEWS_OF_DICTS else grown.items_now
 
     def give_up_draws(self, written: list[Any], why: str) -> None:
         """Capture the call with library calls for draws if only draws write to these arrays, and that is possible."""
@@ -194,9 +199,7 @@ class Stage:
         """The length of a container that is iterated. If a buffer has got the items since the iterator was made, they are put
         back: the iterator reads the container.
         """
-        grown = self.state.lists.get(id(value))
-        if grown is not None:
-            grown.materialise("a list changes that an iterator goes over")
+        self.state.put_back(value)
         return len(value)
 
     def forced(self, value: Any) -> Any:
@@ -236,13 +239,16 @@ class Stage:
 LITTLE = "many breaks for little work one after another"
 REST = ": the rest of the call runs in NumPy"
 PARTS = ("item", "attr")  # kinds of sources
+MOST_ITERATIONS = 100_000  # that Python runs in loops and branches of one capture: about half a second
 PATIENCE = 20  # times capture_limit, if the user requires one graph
 
 
 def check_budget(stage: Stage) -> None:
     """Check, before an iteration of a loop that Python runs, whether it is captured."""
     tracer = stage.tracer
-    if tracer.has_fallen_back or tracer.in_region or tracer.fullgraph or tracer.forbids_breaks:
+    if tracer.in_region and not tracer.has_fallen_back:
+        return count_iteration(stage)
+    if tracer.has_fallen_back or tracer.fullgraph or tracer.forbids_breaks:
         return None
     if is_for_pieces(tracer):
         return fall_back(stage, "values are needed after an earlier break")
@@ -253,6 +259,15 @@ def check_budget(stage: Stage) -> None:
     if (is_unrolled or not tracer.useful) and stage.effects.undo_call():
         raise OverBudget(why)
     return fall_back(stage)
+
+
+def count_iteration(stage: Stage) -> None:
+    """Count an iteration that Python runs in a loop or branch which is captured. The call may never run that arm or body, so that the
+    loop may be one that does not end.
+    """
+    stage.iterations += 1
+    if stage.iterations > MOST_ITERATIONS:
+        raise _core.RegionBreak(f"Python runs more than {MOST_ITERATIONS} iterations in loops or branches that are captured", "", 0)
 
 
 def limit(stage: Stage, is_hook: bool) -> None:
@@ -298,7 +313,7 @@ def postpone(stage: Stage, allowance: Allowance, may_continue: bool) -> None:
 
 def fall_back(stage: Stage, why: str = LITTLE) -> None:
     """Let Python and NumPy run the rest of the call: nothing is traced any more."""
-    for grown in [*stage.state.lists.values()]:
+    for grown in reversed([*stage.state.lists.values()]):  # a dict comes after its entries, and reads them
         grown.materialise()
     stage.effects.stop(f"{why}{REST}")
     stage.tracer.has_fallen_back = True

@@ -290,6 +290,11 @@ def dict_of(view: Any) -> Any:
     return gc.get_referents(view)[0]
 
 
+def name_of_view(view: Any) -> str:
+    """The method that made a dict view."""
+    return type(view).__name__.partition("_")[2]
+
+
 def keys_of_view(view: Any) -> list[Any]:
     """The keys in the order of a dict view: dict.items() of an OrderedDict has another one than its own items()."""
     return [*plain_of_view(view).__iter__(dict_of(view))]

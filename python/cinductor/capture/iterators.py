@@ -419,9 +419,12 @@ class StableIterator(Walk):
 
     def __init__(self, state: Any, value: Any, lift: Callable[[Any], Any], is_same: Callable[[], bool]) -> None:
         super().__init__(value, lift)
-        self.state, self.is_same, self.restored, self.iterator = state, is_same, state.restored, iter(value)
+        self.state, self.is_same, self.restored = state, is_same, state.restored
+        state.put_back(value)
+        self.iterator = iter(value)
 
     def __next__(self) -> Any:
+        self.state.put_back(self.value)
         if self.restored != self.state.restored:
             self.restored = self.state.restored
             self.iterator = self.at(self.value) if self.is_same() else self.iterator

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import math
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -54,7 +55,7 @@ def random(state: Any, half: Any) -> float:
 def uniform(state: Any, half: Any, low: Any, high: Any) -> float:
     """uniform(low, high)"""
     span = float(high) - float(low)
-    if not 0.0 <= span <= 1e308:
+    if math.copysign(1.0, span) < 0 or not span <= 1e308:  # NumPy refuses a range of -0.0
         raise OverflowError("such a range")
     return float(low) + span * random(state, half)
 

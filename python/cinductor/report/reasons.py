@@ -203,7 +203,7 @@ REASONS = tuple(
         ),
         (
             "budget",
-            r".*(NumPy (is|was) faster|too many breaks|Python is needed in each call|capture has taken longer|the graph has half of|little (array )?work|the rest of the call)|"
+            r".*(NumPy (is|was) faster|too many breaks|Python is needed in each call|capture has taken longer|Python runs more than|the graph has half of|little (array )?work|the rest of the call)|"
             r"its graph is too large|.*recompile|the limit of recompiles",
             "larger arrays, or fewer steps that need Python; the options capture_limit, node_limit and recompile_limit set the limits",
         ),

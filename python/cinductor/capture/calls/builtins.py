@@ -124,12 +124,12 @@ def _len(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     if len(args) == 1:
         value = args[0]
         stage = scope.stage
-        if type(value) in VIEWS_OF_DICTS:
-            return len(stage.lift_items(value))
         if type(value) in SIZED:
             return value.length
-        if id(value) in stage.state.lists:
-            return stage.state.lists[id(value)].length
+        if stage.state.lists and (grown := stage.state.grown(value)) is not None:
+            return grown.length
+        if type(value) in VIEWS_OF_DICTS:
+            return len(stage.lift_items(value))
         is_made = type(value) in ROWS and stage.sources.source_of(value) is None
         if is_made or (is_a(value, HOLDERS) and is_native(type(value), "__len__")):
             source = stage.sources.source_of(value)

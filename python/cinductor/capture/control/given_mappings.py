@@ -107,6 +107,11 @@ class GivenMapping(Mapping):
             self.fail("a set that is an argument has changed and is iterated")
         return self.items_of_view("keys")
 
+    def view(self, name: str) -> Any:
+        made = super().view(name)
+        self.scope.stage.sources.note_opaque(made)
+        return made
+
     def remove(self, name: str, args: tuple[Any, ...]) -> Any:
         self.fail("an entry of a dict or set that is an argument is removed")
 

@@ -102,6 +102,10 @@ class Mapping(Assumed):
         self.materialise("a set is iterated whose items data decide")
         return None
 
+    def view(self, name: str) -> Any:
+        """A view of the dict, which has no items of its own: what reads it reads the columns, or the dict gets its items."""
+        return getattr(self.container, name)()
+
     def items_of_view(self, name: str) -> Items:
         """The items of a view of a dict, for a loop. Python raises if the dict grows meanwhile."""
         if not self.has_own_order:
@@ -125,7 +129,7 @@ class Mapping(Assumed):
         if kwargs:
             return MISSING
         if name in VIEWS and not args and is_a(self.container, dict):
-            return self.items_of_view(name)
+            return self.view(name)
         if name == "get" and len(args) == 1:
             return MISSING
         if name in REMOVING[type(self.container) is set] and args:

@@ -26,7 +26,7 @@ import numpy as np
 
 from ... import _core
 from ...base.records import NamedTuple
-from ..containers import ContainerRow, row_of
+from ..containers import ContainerRow, dict_of, row_of
 from ..iterators import (
     Called,
     Escaped,
@@ -40,7 +40,7 @@ from ..iterators import (
     Walk,
 )
 from ..kinds import is_same, is_unchanged
-from ..objects import OPAQUE, Method
+from ..objects import OPAQUE, VIEWS_OF_DICTS, Method
 from ..sources import Sources
 
 RegionBreak = _core.RegionBreak
@@ -156,6 +156,15 @@ class State:
     def grow(self, container: object, grown: object) -> None:
         """Record that a list is columns, or a buffer."""
         self.put(lists={**self.lists, id(container): grown})
+
+    def grown(self, value: object) -> Any:
+        """The columns in which a container, or the dict of a view, is stored; None without columns."""
+        return self.lists.get(id(dict_of(value) if type(value) in VIEWS_OF_DICTS else value))
+
+    def put_back(self, value: object) -> None:
+        """Give a container over which an iterator goes its items, if it is stored as columns."""
+        if self.lists and (columns := self.grown(value)) is not None:
+            columns.materialise("a list or dict changes that an iterator goes over")
 
     def put_lists_back(self, before: dict[int, Any]) -> None:
         """Restore the columns of an earlier time. A list that was read since stays an ordinary one."""

@@ -417,7 +417,7 @@ class TracedControl(PlainControl):
         """A condition: for a list that is stored as columns, whether it has items. A test of a size against zero is left to
         the program.
         """
-        if (grown := self.stage.state.lists.get(id(value))) is not None:
+        if self.stage.state.lists and (grown := self.stage.state.grown(value)) is not None:
             value = grown.truth
         is_size = type(value) is Traced and value.is_expression
         return self.compare(operator.ne, value, 0) if is_size else value

@@ -84,8 +84,7 @@ class Iteration(Hooks):
         value = value.items if cls is TracedBytes else stage.escapes.now(value)
         if type(value) is Items and value.is_long:
             return self._iter_real(value)
-        grown = stage.state.lists.get(id(value), MISSING)
-        if is_a(grown, list_columns.Assumed) and (items := grown.items_now) is not None:
+        if stage.state.lists and is_a(stage.state.grown(value), list_columns.Assumed) and (items := stage.numbered(value)) is not None:
             return items
         cls, source = type(value), stage.sources.source_of(value)
         if not any(stage.sources.defines(cls, name) for name in ("__iter__", "__getitem__")):
@@ -125,6 +124,7 @@ class Iteration(Hooks):
         keys = keys_of_view(view)
 
         def size() -> int:
+            stage.length_now(view)
             if len(view) != len(keys):
                 is_ordered = type(view) in ORDERED_TYPES
                 raise RuntimeError(f"{'OrderedDict mutated' if is_ordered else 'dictionary changed size'} during iteration")

@@ -294,8 +294,8 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
             return stage.lift_array(value)
         if cls in SIZED:
             return value.length
-        if id(value) in stage.state.lists:
-            return stage.state.lists[id(value)].truth
+        if stage.state.lists and (grown := stage.state.grown(value)) is not None:
+            return grown.truth
         if is_a(value, HOLDERS) and is_native(cls, "__bool__", "__len__"):
             source = stage.sources.source_of(value)
             if source is not None and source >= 0:
