@@ -62,7 +62,7 @@ def uniform(state: Any, half: Any, low: Any, high: Any) -> float:
 
 def integers(state: Any, half: Any, low: Any, high: Any) -> Any:
     """integers(low, high)"""
-    span = int(high) - int(low)
+    span = np.int64(int(high) - int(low))  # of sizes a value, which is checked where it is drawn, so no size needs a guard
     if span < 1 or span > MAX_SPAN:
         raise ValueError("such a range")
     if span == 1:
