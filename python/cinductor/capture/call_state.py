@@ -175,8 +175,7 @@ class Stage:
     def numbered(self, value: Any) -> Items | None:
         """The items by index; None if Python has to iterate over the value."""
         value = self.escapes.now(value)
-        grown = self.state.grown(value)
-        if grown is None:
+        if not self.state.lists or (grown := self.state.grown(value)) is None:
             return items_of(self.lift_array(value))
         return grown.items_of_view(name_of_view(value)) if type(value) in VIEWS_OF_DICTS else grown.items_now
 
