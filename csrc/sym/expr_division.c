@@ -259,7 +259,7 @@ remembered(CiSym *sym, CiMap *memo, CiExprKind kind, const CiExpr *a, const CiEx
     Division it = {sym, kind, a, b, NULL};
     if (!ci_sym_attempt(sym, divide, &it)) {
         if (a->kind == CI_EXPR_const && b->kind == CI_EXPR_const)
-            ci_fail(sym->ctx, CI_ERR_VALUE, "%s", ci_context_message(sym->ctx));
+            ci_fail(sym->ctx, CI_ERR_UNSUPPORTED, "%s", ci_context_message(sym->ctx));
         it.result = divide_node(sym, kind, a, b);
     }
     ci_map_put(memo, key, (void *)it.result);

@@ -292,15 +292,16 @@ TEST(refusals)
         it.text = bad[k];
         CHECK_FAILS(ctx, SYNTAX, read_case, &it);
     }
-    const char *wrong[] = {"i0//0",
-                           "i0 % 0",
-                           "9223372036854775807 + 1",
-                           "9223372036854775807*2",
-                           "-9223372036854775808 // -1",
-                           "4*i0*9223372036854775807"};
+    const char *wrong[] = {"i0//0", "i0 % 0"};
     for (size_t k = 0; k < sizeof wrong / sizeof wrong[0]; k++) {
         it.text = wrong[k];
         CHECK_FAILS(ctx, VALUE, read_case, &it);
+    }
+    const char *large[] = {"9223372036854775807 + 1", "9223372036854775807*2",
+                           "-9223372036854775808 // -1", "4*i0*9223372036854775807"};
+    for (size_t k = 0; k < sizeof large / sizeof large[0]; k++) {
+        it.text = large[k];
+        CHECK_FAILS(ctx, UNSUPPORTED, read_case, &it);
     }
     char *deep = ci_new(ctx, 100001);
     memset(deep, '(', 100000);
@@ -309,7 +310,7 @@ TEST(refusals)
     it.text = "i0//s0";
     CHECK_FAILS(ctx, ZERO_DIVISION, evaluate_case, &it);
     it.text = "z*z*z*9223372036854775807";
-    CHECK_FAILS(ctx, VALUE, evaluate_case, &it);
+    CHECK_FAILS(ctx, UNSUPPORTED, evaluate_case, &it);
     CHECK_FAILS(ctx, VALUE, redeclare, it.sym);
 }
 
