@@ -1,4 +1,4 @@
-"""Writes the kernels of csrc/kernels/cuda as arrays of C, which the core contains. Their includes are expanded.
+"""Writes the kernels of csrc/kernels/cuda as arrays of C, which the core contains, with expanded includes and without comments.
 
     python tools/embed_kernels.py OUTPUT.c
 """
@@ -19,9 +19,15 @@ def expanded(path, seen):
     return re.sub(r'(?m)^#include "([^"]+)"\n', lambda match: expanded(CSRC / match[1], seen), text)
 
 
+def without_comments(text):
+    """The text without comments and empty lines."""
+    lines = re.sub(r"/\*.*?\*/", " ", text, flags=re.DOTALL).split("\n")
+    return "".join(line.rstrip() + "\n" for line in lines if line.strip())
+
+
 def array(path):
     """A string longer than 4095 characters is not portable C, so the text is an array of numbers."""
-    numbers = ",".join(str(byte) for byte in expanded(path, set()).encode() + b"\0")
+    numbers = ",".join(str(byte) for byte in without_comments(expanded(path, set())).encode() + b"\0")
     lines = re.sub(r"(.{1,100},)", r"    \1\n", numbers + ",")
     return f"const char ci_cuda_{path.stem}_text[] = {{\n{lines}}};\n"
 
