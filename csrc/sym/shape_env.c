@@ -68,22 +68,6 @@ ci_shape_decide(CiSym *sym, CiRelation relation, const CiExpr *a, const CiExpr *
     return -1;
 }
 
-static bool
-relation_is_true(CiRelation relation, int64_t x, int64_t y)
-{
-    switch (relation) {
-    case CI_REL_eq:
-        return x == y;
-    case CI_REL_ne:
-        return x != y;
-    case CI_REL_le:
-        return x <= y;
-    case CI_REL_lt:
-        return x < y;
-    }
-    return false;
-}
-
 static CiShapeGuard
 negated(CiShapeGuard guard)
 {
@@ -106,8 +90,8 @@ decide(CiContext *ctx, CiShapeEnv *env, CiShapeGuard guard)
     int decided = ci_shape_decide(env->sym, guard.relation, guard.left, guard.right);
     if (decided >= 0)
         return decided;
-    bool answer = relation_is_true(guard.relation, ci_shape_env_hint(ctx, env, guard.left),
-                                   ci_shape_env_hint(ctx, env, guard.right));
+    bool answer = ci_relation_is_true(guard.relation, ci_shape_env_hint(ctx, env, guard.left),
+                                      ci_shape_env_hint(ctx, env, guard.right));
     if (!answer)
         guard = negated(guard);
     for (int k = 0; k < env->nguards; k++) {

@@ -11,6 +11,16 @@
 
 typedef enum CiRelation { CI_REL_eq, CI_REL_ne, CI_REL_le, CI_REL_lt } CiRelation;
 
+/* Inline, because guards ask it in each call. */
+static inline bool
+ci_relation_is_true(CiRelation relation, int64_t x, int64_t y)
+{
+    return relation == CI_REL_eq   ? x == y
+           : relation == CI_REL_ne ? x != y
+           : relation == CI_REL_le ? x <= y
+                                   : x < y;
+}
+
 typedef struct CiShapeGuard {
     CiRelation relation;
     const CiExpr *left, *right;

@@ -45,7 +45,7 @@ typedef struct Asker {
 /* ---- relations ---- */
 
 static bool
-relation_is_true(Asker *q, CiRelation relation, const CiExpr *a, const CiExpr *b)
+is_known_or_asked(Asker *q, CiRelation relation, const CiExpr *a, const CiExpr *b)
 {
     int known = q->has_failed || !a || !b ? -1 : cx_size_prove(q->tracer, relation, a, b);
     q->has_failed |= known < 0;
@@ -82,7 +82,7 @@ static bool
 are_one(Asker *q, const Axis *inner, const Axis *outer)
 {
     return inner->is_folded == outer->is_folded &&
-           relation_is_true(q, CI_REL_eq, times(q, inner->stride, inner->count), outer->stride);
+           is_known_or_asked(q, CI_REL_eq, times(q, inner->stride, inner->count), outer->stride);
 }
 
 static void
@@ -112,7 +112,7 @@ find_dims(Asker *q)
         bool is_folded = q->folded >> axis & 1;
         if (has_kept && is_folded)
             return;
-        if (q->taken >> axis & 1 || relation_is_true(q, CI_REL_eq, in->sizes[axis], q->tracer->one)) {
+        if (q->taken >> axis & 1 || is_known_or_asked(q, CI_REL_eq, in->sizes[axis], q->tracer->one)) {
             q->outcome.ones |= 1u << axis;
             continue;
         }
@@ -147,10 +147,10 @@ find_inner(Asker *q)
     Inner inner = {.core = q->tracer->one};
     for (int d = 1; d < q->ndims && !outer; d++) {
         const Axis *last = &q->dims[d - 1], *axis = &q->dims[d];
-        if (cost > 1 && relation_is_true(q, CI_REL_le, buffer, size))
+        if (cost > 1 && is_known_or_asked(q, CI_REL_le, buffer, size))
             break;
         if (operand == d) {
-            if (relation_is_true(q, CI_REL_eq, times(q, last->stride, last->count), axis->stride))
+            if (is_known_or_asked(q, CI_REL_eq, times(q, last->stride, last->count), axis->stride))
                 operand++;
             else
                 cost += !q->input->is_cast;
@@ -161,8 +161,8 @@ find_inner(Asker *q)
         }
         const CiExpr *core = size, *limit;
         size = times(q, size, axis->count);
-        limit = cost > 1 && !relation_is_true(q, CI_REL_le, size, buffer) ? buffer : size;
-        if (!relation_is_true(q, CI_REL_le, times(q, number(q, cost), best_size),
+        limit = cost > 1 && !is_known_or_asked(q, CI_REL_le, size, buffer) ? buffer : size;
+        if (!is_known_or_asked(q, CI_REL_le, times(q, number(q, cost), best_size),
                               times(q, number(q, best_cost), limit)))
             continue;
         inner.best = d;

@@ -71,15 +71,6 @@ evaluate(CiContext *ctx, const CxCallSizes *call, const CiExpr *e)
                                     : ci_expr_evaluate(ctx, e, cx_call_symbol, (void *)(uintptr_t)call);
 }
 
-static bool
-relation_is_true(CiRelation relation, int64_t left, int64_t right)
-{
-    return relation == CI_REL_eq   ? left == right
-           : relation == CI_REL_ne ? left != right
-           : relation == CI_REL_le ? left <= right
-                                   : left < right;
-}
-
 /* True if each occurrence of a symbol has the same value, in the symbol's range. */
 static bool
 size_sources_agree(const CxCallSizes *call)
@@ -110,7 +101,8 @@ cx_call_sizes_fit(CiContext *ctx, const CxCallSizes *call, int *wrong)
         return false;
     for (int k = 0; k < g->env->nguards; k++) {
         const CiShapeGuard *guard = &g->env->guards[k];
-        if (!relation_is_true(guard->relation, evaluate(ctx, call, guard->left), evaluate(ctx, call, guard->right)))
+        if (!ci_relation_is_true(guard->relation, evaluate(ctx, call, guard->left),
+                                 evaluate(ctx, call, guard->right)))
             return false;
     }
     return true;

@@ -95,19 +95,9 @@ test(CxLookup *l, CxCheck *c)
 }
 
 static bool
-relation_holds(const CxRelation *r, const int64_t *table)
+is_fulfilled(const CxRelation *r, const int64_t *table)
 {
-    int64_t a = table[r->left], b = table[r->right];
-    switch (r->guard.relation) {
-    case CI_REL_eq:
-        return a == b;
-    case CI_REL_ne:
-        return a != b;
-    case CI_REL_le:
-        return a <= b;
-    default:
-        return a < b;
-    }
+    return ci_relation_is_true(r->guard.relation, table[r->left], table[r->right]);
 }
 
 /* Tests expressions that depend on symbols, for an array or an int. */
@@ -150,7 +140,7 @@ check_sizes(CxLookup *l, CxFailure *failure)
         return 0;
     }
     for (int k = 0; k < g->nrelations; k++)
-        if (!relation_holds(&g->relations[k], l->table)) {
+        if (!is_fulfilled(&g->relations[k], l->table)) {
             *failure = (CxFailure){CX_FAILS_relation, k, AGREES};
             return g->relations[k].guard.is_usual ? CX_GUARDS_UNUSUAL : 0;
         }

@@ -44,10 +44,7 @@ truth_of(CxTracer *t, CiRelation relation, const CiExpr *left, const CiExpr *rig
     if (!cx_size_is_known(t, left) || !cx_size_is_known(t, right) ||
         cx_size_values(t, 2, sides, v) < 0)
         return NULL;
-    return PyBool_FromLong(relation == CI_REL_eq   ? v[0] == v[1]
-                           : relation == CI_REL_ne ? v[0] != v[1]
-                           : relation == CI_REL_le ? v[0] <= v[1]
-                                                   : v[0] < v[1]);
+    return PyBool_FromLong(ci_relation_is_true(relation, v[0], v[1]));
 }
 
 /* A proved or decided comparison is a bool. An open one is a Traced value that remembers its
