@@ -10,8 +10,16 @@
 #include "replay/function_body.h"
 #include "state/docs.h"
 
-/* Classes of instructions. */
-enum { COUNTS = 1, WORKS = 2, JUMPS_BACK = 4, JUMPS_TO = 8, ITERATES = 16, OPERATES = 32, EXTENDS = 64, LOADS = 128 };
+enum {
+#define NUMBER(name) NUMBER_##name,
+    CX_INSTRUCTION_CLASSES(NUMBER)
+#undef NUMBER
+};
+enum {
+#define BIT(name) name = 1 << NUMBER_##name,
+    CX_INSTRUCTION_CLASSES(BIT)
+#undef BIT
+};
 /* Loops within each other, and calls; code objects that are counted; iterations of a `while`. */
 enum { DEEPEST = 4, MAX_CODES = 64, WHILE = 16 };
 /* Seconds: of an instruction, of one that may work on an array, and on each element. */

@@ -6,6 +6,12 @@
 
 extern PyType_Spec cx_bound_spec;
 
+/* Classes of instructions. COUNTS: it takes time. WORKS: it may work on an array. JUMPS_BACK: by its argument. JUMPS_TO: to the
+ * place that its argument names. ITERATES: it asks an iterator. OPERATES: an operator. EXTENDS: the argument of the next
+ * instruction. LOADS: a constant. */
+#define CX_INSTRUCTION_CLASSES(X) \
+    X(COUNTS) X(WORKS) X(JUMPS_BACK) X(JUMPS_TO) X(ITERATES) X(OPERATES) X(EXTENDS) X(LOADS)
+
 typedef struct CxBound CxBound;
 
 bool cx_is_bound(PyObject *value);

@@ -442,6 +442,9 @@ module_exec(PyObject *module)
         add_type(module, &cx_event_spec, &state->event_type) < 0 ||
         add_type(module, &cx_tensor_program_spec, &state->tensor_program_type) < 0 ||
         PyModule_AddIntConstant(module, "PADDING_AXIS", CX_PADDING_AXIS) < 0 ||
+#define NAME(name) #name " "
+        PyModule_AddStringConstant(module, "INSTRUCTION_CLASSES", CX_INSTRUCTION_CLASSES(NAME)) < 0 ||
+#undef NAME
         cx_streams_init(state, module) < 0 || cx_stances_init(state) < 0)
         return -1;
     Py_DECREF(bound_type); /* the module has it */

@@ -1087,6 +1087,8 @@ def own_in(
     The arguments are those of `reached`. Objects of the allowed classes are left out, and so is what a class hides.
     """
 
+INSTRUCTION_CLASSES: str
+"""The names of the classes of instructions that `Bound` counts, the one of bit 0 first."""
 PADDING_AXIS: int
 """`Tracer.symbol` means the padding of axis k by the axis PADDING_AXIS - k."""
 
