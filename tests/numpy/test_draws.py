@@ -125,10 +125,11 @@ def some_of_an_array(a, b, n):
     return s
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("second", [np.random.Generator, np.random.RandomState], ids=["Generator", "RandomState"])
 @pytest.mark.parametrize("fn", [two, uniform_alone, normal_before, some_of_an_array], ids=lambda f: f.__name__)
-def test_generators_that_share_their_bits_in_later_calls_only(fn, second):
-    g = cinductor.compile(fn)
+def test_generators_that_share_their_bits_in_later_calls_only(fn, second, backend):
+    g = cinductor.compile(fn, backend=backend)
     for k, is_shared in enumerate((False, True, False, True, True)):
         made = []
         for f in (g, fn):
