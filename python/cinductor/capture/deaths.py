@@ -32,13 +32,13 @@ LIFETIMES = frozenset({"weakref", "_weakref", "_weakrefset", "gc"})  # modules t
 LASTING = type | types.CodeType  # what reaches these does not keep them alive alone
 TRACKED = 1 << 14  # the flag of classes whose objects tell the garbage collector what they hold
 FREE: frozenset[Any] = FREE_TYPES
-HOLDING_NOTHING = frozenset(cls for cls in FREE if not cls.__flags__ & TRACKED and not issubclass(cls, np.void | np.dtype)) | {object}
-KEEPING_NOTHING = HOLDING_NOTHING | {type, types.CodeType}  # also those whose objects are LASTING
+WITHOUT_REFERENTS = frozenset(cls for cls in FREE if not cls.__flags__ & TRACKED and not issubclass(cls, np.void | np.dtype)) | {object}
+UNSEARCHED = WITHOUT_REFERENTS | {type, types.CodeType}  # also those whose objects are LASTING
 STANDARD = frozenset(sys.stdlib_module_names) - {"builtins"}  # a class in C without a module is of this one, too
 # Untracked classes of which the collector knows all that their objects hold, as those of STANDARD.
 TOLD = frozenset(
     {
-        *(base for cls in HOLDING_NOTHING for base in cls.__mro__),
+        *(base for cls in WITHOUT_REFERENTS for base in cls.__mro__),
         *(cls for cls in vars(builtins).values() if is_a(cls, type)),
         *(type(iter(range(most))) for most in (1, 1 << 70)),
         type(np.empty(0).__array_struct__),  # a capsule: generators of random numbers have one, with a pointer to their state
@@ -87,7 +87,7 @@ def dies_unseen(value: Any) -> bool:
         base = value.base
         is_unseen = type(base) in OWNERS and not dtype.hasobject and not weakref.getweakrefcount(value)
         return is_unseen and (base is None or dies_unseen(base))
-    return cls in HOLDING_NOTHING or not reaches(value, is_watched, FEW_REACHED)
+    return cls in WITHOUT_REFERENTS or not reaches(value, is_watched, FEW_REACHED)
 
 
 def reaches(value: Any, is_wanted: Callable[[Any], bool], most: int) -> bool:
@@ -96,13 +96,13 @@ def reaches(value: Any, is_wanted: Callable[[Any], bool], most: int) -> bool:
     left = [value]
     while left:
         one = left.pop()
-        if id(one) in seen or type(one) in HOLDING_NOTHING or lasts(one) or is_cinductors(type(one)):
+        if id(one) in seen or type(one) in WITHOUT_REFERENTS or lasts(one) or is_cinductors(type(one)):
             continue
         seen.add(id(one))
         held = referents(one)
         if held is None or len(seen) > most or is_wanted(one):
             return True
-        if not HOLDING_NOTHING.issuperset(map(type, held)):  # of millions of numbers none is looked at alone
+        if not WITHOUT_REFERENTS.issuperset(map(type, held)):  # of millions of numbers none is looked at alone
             left += held
     return False
 
@@ -185,7 +185,7 @@ def why_not_saved(checks: list[tuple[Any, ...]]) -> str | None:
     for value in compared:
         if type(value) in PARTS:
             compared += value
-        elif type(value) in KEEPING_NOTHING or (is_a(value, np.dtype) and value.isbuiltin == 1):
+        elif type(value) in UNSEARCHED or (is_a(value, np.dtype) and value.isbuiltin == 1):
             continue
         elif (why := why_outlives(value)) is not None:
             return f"compares a {why}"

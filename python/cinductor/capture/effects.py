@@ -322,7 +322,7 @@ KNOWN_FLAGS = frozenset(
 FRAMES = frozenset({types.FrameType, types.TracebackType})  # of captured code, where its names have traced values
 HELD = frozenset(cls for cls, row in ROWS.items() if not row.is_memory)  # containers that may hold traced values
 FILLED = (types.FunctionType, slice)  # may hold traced values, although operators take them without inspection
-ATOMS = deaths.HOLDING_NOTHING - {object}  # hold nothing that a call could have made
+ATOMS = deaths.WITHOUT_REFERENTS - {object}  # hold nothing that a call could have made
 
 
 class Materialiser:

@@ -24,7 +24,7 @@ from .calls.calls import dispatch
 from .calls.functions import bind
 from .containers import ROWS, is_constant
 from .control import given_mappings, list_columns
-from .deaths import HOLDING_NOTHING, why_not_saved
+from .deaths import WITHOUT_REFERENTS, why_not_saved
 from .deferred import DeferredCall, DeferredChoice, DeferredObject, choose
 from .effects import Materialiser
 from .iterators import TracedBytes, bytes_in, is_iterator
@@ -257,7 +257,7 @@ def traced_in(value: Any, seen: set[int]) -> list[Any]:
         items += [] if is_a(value, dict) else in_slots(value)
     else:
         return []
-    if id(value) in seen or HOLDING_NOTHING.issuperset(map(type, items)):
+    if id(value) in seen or WITHOUT_REFERENTS.issuperset(map(type, items)):
         return []
     seen.add(id(value))
     return [found for item in items for found in traced_in(item, seen)]

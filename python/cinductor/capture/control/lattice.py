@@ -46,7 +46,7 @@ OTHER = "is of another type"
 LARGE = "is no 64-bit number"
 RESHAPED = "changes its shape"
 TAGGED = "fdDlq?"  # dtypes of numbers that Python has, too
-HOLD_INTS = "fdbhilqBHIL"  # dtypes that have the values of small ints exactly
+EXACT_FOR_INTS = "fdbhilqBHIL"  # dtypes that have the values of small ints exactly
 
 
 # --- what two values become ---
@@ -141,7 +141,7 @@ def of_classes(classes: set[tuple[str, Any]]) -> Joined | None:
     elif weak[1].kind == strong[1].kind and strong[1].char in TAGGED:
         is_alike = True
     else:
-        is_alike = weak[1] == np.int64 and strong[1].char in HOLD_INTS
+        is_alike = weak[1] == np.int64 and strong[1].char in EXACT_FOR_INTS
     return Joined(*strong, weak[1]) if is_alike else None
 
 
