@@ -97,6 +97,8 @@ floordiv_rest(CiSym *sym, const CiExpr *e, int64_t m)
         product % m == 0)
         return ci_expr_mod(sym, ci_expr_floordiv(sym, e->args[0], divisor),
                            ci_expr_const(sym, product / m));
+    if (e->kind == CI_EXPR_linear)
+        coef = e->coefs[ci_expr_first_printed(e)];
     if (coef < 0) {
         const CiExpr *flipped = ci_expr_sub(sym, ci_expr_const(sym, m - 1), e);
         return ci_expr_neg(sym, ci_expr_floordiv(sym, flipped, divisor));

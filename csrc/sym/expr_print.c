@@ -112,6 +112,16 @@ compare(const CiExpr *a, const CiExpr *b)
     return a->value < b->value ? -1 : a->value > b->value ? 1 : a->id < b->id ? -1 : 1;
 }
 
+int
+ci_expr_first_printed(const CiExpr *e)
+{
+    int first = 0;
+    for (int k = 1; k < e->nargs; k++)
+        if (compare(e->args[k], e->args[first]) < 0)
+            first = k;
+    return first;
+}
+
 static void print_sum(Printer *p, const CiExpr *e);
 static void print_content(Printer *p, const CiExpr *e);
 

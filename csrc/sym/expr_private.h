@@ -36,6 +36,8 @@ CiBounds ci_bounds_floordiv(CiBounds a, CiBounds b);
 /* The bounds of an expression that is not a symbol, from those of its args. */
 CiBounds ci_bounds_compute(const CiExpr *e);
 
+/* The argument of a sum that prints first. Which one that is does not depend on what was built before. */
+int ci_expr_first_printed(const CiExpr *e);
 /* A floordiv, mod, min or max of these very args. */
 const CiExpr *ci_expr_node(CiSym *sym, CiExprKind kind, int nargs, const CiExpr *const *args);
 const CiExpr *ci_expr_scale(CiSym *sym, const CiExpr *e, int64_t by);

@@ -150,8 +150,8 @@ TEST(printing)
 TEST(the_text_does_not_depend_on_what_was_built_before)
 {
     CiSym *sym = open_sym(ctx), *other = open_sym(ctx);
-    read(ctx, other, "z//7 + s2//3 + (s1*s0)%5 + min(s2, s1)");
-    const char *text = "s1*i0 + s2//3 + (s0*s1) % 5 + z//7 + min(s1, s2)";
+    read(ctx, other, "z//7 + s2//3 + (s1*s0)%5 + min(s2, s1) + s1//4");
+    const char *text = "s1*i0 + (s1//2 - (s1//4) + 255)//256 + s2//3 + (s0*s1) % 5 + z//7 + min(s1, s2)";
     const char *first = show(ctx, read(ctx, sym, text), CI_STYLE_text);
     CHECK_TEXT(show(ctx, read(ctx, other, text), CI_STYLE_text), first);
     CHECK_TEXT(show(ctx, read(ctx, other, first), CI_STYLE_text), first);
