@@ -369,6 +369,42 @@ def a_number_of_either_class(x, y, A, t):
     return s
 
 
+@case
+def a_view_of_the_inner_loop(x, y, A, t):
+    for i in range(2):
+        k = 0
+        while k < len(A):
+            k += 1
+            for j in range(k, 0, -1):
+                v = x[::-1]
+    return v
+
+
+@case
+def a_view_after_exchanges(x, y, A, t):
+    k = 0
+    if t < 9:
+        while k < len(A) - 1:
+            k += 1
+            if t > x[k]:
+                x, y = y, x
+        v = x[1:]
+    return v
+
+
+@case
+def reversed_until_it_is_returned(x, y, A, t):
+    r = x * 0.5
+    for i in range(len(A)):
+        while True:
+            r = r[::-1]
+            break
+    for i in range(len(A)):
+        if x.max() > t:
+            return r, i
+        r = r[::-1]
+
+
 def arguments(seed, n=9):
     rng = np.random.default_rng(seed)
     x, y = (rng.integers(-4, 5, n) * 1.0 for _ in range(2))

@@ -30,7 +30,8 @@ MAX_PATHS = 8  # that are distinguished for one array
 
 class Source(NamedTuple):
     """An array that a value may be. looped: this depends on the number of iterations of a loop; differs_in_layout: the value is
-    the array itself, but has another memory layout in NumPy, or is read-only there.
+    the array itself, but has another memory layout in NumPy, or is read-only there. is_part: the value may be any view of the
+    array.
     """
 
     array: Traced
@@ -38,10 +39,15 @@ class Source(NamedTuple):
     looped: bool = False
     differs_in_layout: bool = False
     path: Path = ()
+    is_part: bool = False
 
     @property
     def storage(self) -> int:
         return self.array.storage
+
+    def as_part(self) -> Source:
+        """The array, of which the value may be any view."""
+        return self._replace(looped=False, is_part=True)
 
     def excludes(self, other: Source) -> bool:
         """True if no run of the program takes both paths."""
@@ -58,7 +64,7 @@ def distinct(sources: list[Source]) -> list[Source]:
     """
     found: dict[Any, tuple[Source, set[Path]]] = {}
     for source in sources:
-        way = (id(source.array), source.alone, source.looped, source.differs_in_layout)
+        way = (id(source.array), source.alone, source.looped, source.differs_in_layout, source.is_part)
         found.setdefault(way, (source, set()))[1].add(source.path)
     return [source._replace(path=p) for source, paths in found.values() for p in joined(paths)]
 
@@ -81,9 +87,9 @@ def joined(paths: set[Path]) -> list[Path]:
 
 
 def sources_in(records: Records, value: Traced) -> list[Source]:
-    """The arrays that a value may be, itself first."""
-    found = records.get(value.storage)
-    return [Source(value)] if found is None else [Source(value), *found[1]]
+    """The arrays that a value may be, itself first. A view of a value is a part of what the value may be."""
+    found = records.get(value.storage, (value, []))[1]
+    return [Source(value), *(found if value.is_whole else [source.as_part() for source in found])]
 
 
 def may_differ_in_layout(records: Records, value: Traced) -> bool:
@@ -187,7 +193,7 @@ class Aliases:
 
     def is_like(self, value: Traced, source: Source) -> bool:
         """True if the value cannot be distinguished from an array that it may be."""
-        is_fresh = source.array.is_fresh and not source.differs_in_layout
+        is_fresh = source.array.is_fresh and not source.differs_in_layout and not source.is_part
         return is_fresh and self.tracer.varying(value, source.array) == []
 
     def check_other(self, value: Traced, source: Source) -> None:

@@ -70,6 +70,12 @@ class Flow:
                 return number
         return None
 
+    def may_differ_in_layout(self, value: Traced) -> bool:
+        """True if a value of an iteration, or an array that it may be, has another memory layout in NumPy."""
+        numbers = map(self.number_of, self.aliases.sources(value))
+        is_carried = any(self.arrays[number].may_differ_in_layout for number in numbers if number is not None)
+        return is_carried or may_differ_in_layout(self.carried.state.records, value)
+
     def is_before(self, source: Source) -> bool:
         """True for memory from before the loop."""
         return self.carried.snapshot.graph.had(source.array.whole)
@@ -79,11 +85,12 @@ class Flow:
         for array in self.arrays:
             numbers = {self.number_of(end) for end in array.ends}
             array.passed = [number for number in numbers if number is not None]
-            array.older = [end.array for end in array.ends if self.is_before(end)]
-            entry = [source.array for source in self.aliases.sources(array.phi.entry)]
-            for value in (*entry, *array.older):
+            older = [end for end in array.ends if self.is_before(end)]
+            array.older = [source.array for source in older]
+            for source in (*self.aliases.sources(array.phi.entry), *older):
+                value = source.array
                 known = array.before.setdefault(value.storage, value)
-                is_part = not value.is_whole and not is_same(value, array.phi.entry)
+                is_part = source.is_part or not value.is_whole and not is_same(value, array.phi.entry)
                 if is_part or not is_same(value, known):
                     array.vague.add(value.storage)
             array.is_made = len(array.ends) > len(array.older) + len(array.passed)
@@ -187,7 +194,13 @@ class Flow:
         array = self.arrays[number]
         path = ((self.test, self.group_of(number)),)
         return [
-            self.of_before(value)._replace(looped=array.is_made and storage not in array.vague, path=path)
+            Source(
+                value,
+                alone=self.is_alone(value),
+                looped=array.is_made and storage not in array.vague,
+                path=path,
+                is_part=storage in array.vague,
+            )
             for storage, value in array.before.items()
         ]
 
@@ -203,8 +216,9 @@ class Flow:
             left += more
         return min(group)
 
-    def of_before(self, value: Traced) -> Source:
-        return Source(value, self.is_alone(value), True)
+    def of_before(self, source: Source) -> Source:
+        """An array that a name may be before the loop and, if no iteration runs, after it."""
+        return Source(source.array, self.is_alone(source.array), looped=not source.is_part, is_part=source.is_part)
 
     def iterations_needed(self) -> list[int | None]:
         """For each array, the number of iterations after which it cannot be an earlier array that

@@ -32,7 +32,7 @@ from ..kinds import (
 )
 from ..objects import Traced, attributes_of
 from . import lattice
-from .alias import Source, may_differ_in_layout
+from .alias import Source
 from .flow import Flow
 from .lattice import type_of
 from .loop_state import LoopState
@@ -101,7 +101,7 @@ class Last:
             return NOWHERE
         last = LastValue((name, position), leaf, type_of(leaf), sources)
         if is_array:
-            last.may_differ_in_layout = may_differ_in_layout(self.carried.state.records, leaf)
+            last.may_differ_in_layout = self.flow.may_differ_in_layout(leaf)
         self.live_out.append(last)
         return last
 
@@ -130,7 +130,8 @@ class Last:
                     and self.carried.runs_once()
                 ):
                     return None
-                found.append(Source(source.array.whole, looped=source.array.is_whole))
+                is_part = source.is_part or not source.array.is_whole
+                found.append(Source(source.array.whole, looped=not is_part, is_part=is_part))
                 continue
             if not leaf.is_whole or self.is_shared(name, position, source):
                 return None
@@ -206,7 +207,7 @@ class Last:
             value = values[last] = last.behind(self.tracer)
             sources = last.sources
             if last.entry is not None and last.value.kind == "array":
-                sources = sources + [flow.of_before(s.array) for s in flow.aliases.sources(last.entry)]
+                sources = sources + [flow.of_before(s) for s in flow.aliases.sources(last.entry)]
             flow.aliases.add(value, sources)
             if last.may_differ_in_layout:
                 flow.aliases.loosen(value)
