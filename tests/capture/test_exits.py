@@ -102,6 +102,19 @@ def protected(x):
     return k
 
 
+def returned_through_finally(x, log):
+    try:
+        for k in range(len(x)):
+            if x[k] > 2:
+                return k, x[k]
+    finally:
+        for j in range(len(x)):
+            log.append(j)
+        while len(log) > 4:
+            log.pop()
+    return -1.0, 2, log
+
+
 A = np.random.default_rng(0).random((20, 20))
 CALLS = {
     power: [(A, 1e-6), (A, 1e-30, 5), (A, 1e-6, 3), (A, 10.0)],
@@ -110,6 +123,7 @@ CALLS = {
     nested: [(A[:6, :8], 0.95), (A[:6, :8], 0.5)],
     raising: [(np.array([1.0, 4, -1, 9]),), (np.arange(20.0),)],
     protected: [(np.arange(3.0),), (np.arange(9.0),), (np.arange(9.0) * 1.5,)],
+    returned_through_finally: [(np.arange(3.0), []), (np.arange(9.0), [1]), (-np.arange(9.0), [])],
 }
 
 

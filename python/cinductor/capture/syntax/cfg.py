@@ -105,6 +105,7 @@ class Cfg:
         self.points: list[Point] = []  # last first
         self.places: dict[int, list[StatementPoints]] = {}  # by the id of a statement
         self.constructs: dict[int, ConstructPoints] = {}
+        self.finallies = 0  # the `finally` clauses around the current statement: it runs after a return, too
         captured: set[str] = set()
         start = self._block(body, Point(self.points, (), []), Ways())
         for point in self.points:
@@ -192,7 +193,9 @@ class Cfg:
         resets = frozenset(s.targets[0].id for s in getattr(node, "ci_resets", ()))
         ended = self._block(node.orelse, end, ways)
         head = Point(self.points, (), [], errors)
-        head.stops = resets | {VALUE} if has_flags else EMPTY  # no iteration starts after a return
+        head.stops = resets if has_flags else EMPTY
+        if has_flags and not self.finallies:  # no iteration starts after a return
+            head.stops |= {VALUE}
         first_inside = len(self.points)
         read = (ast.Name(flag, ast.Load()),) if flag else ()
         tail = Point(self.points, read, [head, end] if flag else [head])
@@ -221,8 +224,10 @@ class Cfg:
     def _try(self, node: Any, end: Point, ways: Ways) -> Point:
         if node.finalbody:
             left = [p for p in (*ways.errors, ways.broken, ways.continued) if p is not None]
+            self.finallies += 1
             other = self._block(node.finalbody, Point(self.points, (), left), ways)
             end = self._block(node.finalbody, end, ways)
+            self.finallies -= 1
             ways = Ways((other,), ways.broken and other, ways.continued and other)
         caught = ways.errors
         for handler in node.handlers:
