@@ -98,10 +98,11 @@ cx_dtype_of_descr(PyArray_Descr *descr)
         return sizeof(long) == 8 ? CI_DTYPE_i64 : CI_DTYPE_i32;
     case NPY_ULONG:
         return sizeof(long) == 8 ? CI_DTYPE_u64 : CI_DTYPE_u32;
+    /* Where long has 64 bits, long long is equal to it, but NumPy's class of its numbers is another one. */
     case NPY_LONGLONG:
-        return CI_DTYPE_i64;
+        return sizeof(long) == 8 ? CI_DTYPE_none : CI_DTYPE_i64;
     case NPY_ULONGLONG:
-        return CI_DTYPE_u64;
+        return sizeof(long) == 8 ? CI_DTYPE_none : CI_DTYPE_u64;
     case NPY_HALF:
         return CI_DTYPE_f16;
     case NPY_FLOAT:

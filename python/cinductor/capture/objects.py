@@ -142,7 +142,7 @@ def why_not_array(value: np.ndarray) -> str | None:
     """
     dtype = value.dtype
     if not _core.has_dtype(dtype) or not dtype.isnative:
-        return f"an array of dtype {dtype}"
+        return f"an array of dtype {dtype.type.__name__ if dtype.char in 'qQ' else dtype}"
     if not value.flags.aligned:
         return "an array that is not aligned"
     if value.ndim > MAX_RANK:
