@@ -794,7 +794,8 @@ def factor(v, k=2.0):
     return v * k
 
 
-scaled, doubled = np.vectorize(factor), np.vectorize(lambda v: v * 2.0, otypes=["f8"])"""
+scaled, doubled = np.vectorize(factor), np.vectorize(lambda v: v * 2.0, otypes=["f8"])
+doubled.otypes = [*doubled.otypes]  # as NumPy 2.5 has them"""
 SHARED = """
 class Shared:
     k, data, items = 2.0, np.ones(3), [1.0]

@@ -1051,6 +1051,7 @@ def a_store_under_a_condition(x, o):
 
 
 SCALED, DOUBLED = np.vectorize(lambda v, k=2.0: v * k), np.vectorize(lambda v: v * 2.0, otypes=["f8"])
+DOUBLED.otypes = [*DOUBLED.otypes]  # as NumPy 2.5 has them
 
 
 @program

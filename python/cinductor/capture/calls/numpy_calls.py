@@ -362,8 +362,9 @@ def call_vectorized(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[st
     """A call of np.vectorize's object: a loop over elements that inlines its function."""
     stage = scope.stage
     otypes, excluded, signature, cache, function = (scope.attr(f, name) for name in VECTORIZE)
+    otypes = [] if otypes is None else [*scope.iter(otypes)]  # a text, or from NumPy 2.5 on a list
     args = tuple(stage.lift_nested(a) for a in args)
-    plain = not kwargs and scope.not_(excluded) and signature is None and not cache and len(otypes or "1") == 1
+    plain = not kwargs and scope.not_(excluded) and signature is None and not cache and len(otypes) <= 1
     has_array = any(type(a) is Traced and a.ndim and stage.tracer.is_positive(a.size) for a in args)
     is_inlined = plain and has_array and type(function) is types.FunctionType
     is_kept = is_inlined and otypes and len(args) not in f._ufunc and stage.tracer.in_region  # in an arm that may not run
