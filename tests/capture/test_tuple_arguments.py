@@ -206,7 +206,23 @@ def of_a_test_in_a_loop(x, s, t):
     return count
 
 
-CHOSEN = [of_a_choice, of_a_branch_in_a_loop, of_exchanged_items, of_appended_items, of_items_appended_while,
+def of_another_after_the_first_iteration(x, s, t):
+    made, held, count = s, [s], 0
+    for i in range(len(x)):
+        count += (made is t) + (held[0] is t)
+        made = held[0] = t
+    return count, made is t, made, held
+
+
+def of_names_that_iterations_exchange(x, s, t):
+    a, b, count = s, t, 0
+    for i in range(len(x) + 2):
+        count += a is t
+        a, b = b, a
+    return count, a is s
+
+
+CHOSEN = [of_a_choice, of_another_after_the_first_iteration, of_names_that_iterations_exchange, of_a_branch_in_a_loop, of_exchanged_items, of_appended_items, of_items_appended_while,
           of_a_place_that_data_decide, of_an_inner_function, of_a_test_in_a_loop]  # fmt: skip
 
 

@@ -120,19 +120,22 @@ def test_new_programs(number, tmp_path, pieces_are_compiled):
 # What an iteration before the region returned; arrays that a loop exchanged before a break; memory whose size data decide.
 # A number that is Python's or NumPy's in an inner loop. A name that a piece leaves unbound after it has fallen back.
 # A name that no iteration binds, because the one before the region ends the loop. A loop of a huge number of iterations in an arm
-# that is not taken.
+# that is not taken. A view that an inner loop makes; a view of an array that iterations exchange.
 LOOPS = [*range(60), 2964097208, 70067, 70093, 70178, 3321422140, 4040863078, 3242387038, 943660347, 921017880, 2335782939, 2740258806, 2178290743,
-         1937621765, 3187758362]
-WIDE_LOOPS, BOUND = range(40), range(60)
-# The last thirteen are regression tests. The result of an inner function; a `finally` that returns; the possible types of a
+         1937621765, 3187758362, 2533621704, 4117872429]
+# The last one is a regression test: an array that iterations reverse until one returns it.
+WIDE_LOOPS, BOUND = range(40), [*range(60), 3633115973]
+# The last fourteen are regression tests. The result of an inner function; a `finally` that returns; the possible types of a
 # value after many branches; a name that only pieces bind. A view whose size depends on data; the stride order of an
 # empty array; a name of a finished iteration when the rest runs in NumPy. The truth of an int known after a break.
 # A name that a piece leaves unbound; what a function made in a branch does to names around it; an array without elements.
-OPERANDS = [*range(60), 132, 152, 288, 672, 802, 1061, 2149, 2514, 2545, 1021125403, 792799716, 1445826620, 1283096303]
+# A loop in a `finally` after a return.
+OPERANDS = [*range(60), 132, 152, 288, 672, 802, 1061, 2149, 2514, 2545, 1021125403, 792799716, 1445826620, 1283096303, 2537889159]
 # The last one is a regression test: a name that a loop leaves unbound.
 FALLING = [*range(29), 69]
-# The last two are regression tests: a repeated number of one class or another; an int that float32 does not hold.
-NUMBERS = [*range(200), 154375692, 2638989079]
+# The last three are regression tests: a repeated number of one class or another; an int that float32 does not hold; an int of
+# which NumPy makes a ulonglong.
+NUMBERS = [*range(200), 154375692, 2638989079, 141049612]
 NEW_LOOPS = [int.from_bytes(os.urandom(4), "little") for _ in range(MORE)]
 
 

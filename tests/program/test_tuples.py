@@ -18,8 +18,9 @@ import ways
 from cinductor import testing
 
 everything_is_compiled = test_fuzz.everything_is_compiled  # the fixture
-# The last six are regression tests: items of tuples that were read once, an object beside a tuple, equal tuples, and items that die.
-PROGRAMS = [*range(30), 44, 101, 700, 2177, 2302, 2360]
+# The last eight are regression tests: items of tuples that were read once, an object beside a tuple, equal tuples, items that die, and
+# equal tuples that iterations exchange.
+PROGRAMS = [*range(30), 44, 101, 700, 2177, 2302, 2360, 1297845006, 3897329428]
 
 
 def objects(value):

@@ -149,6 +149,15 @@ def rebuilt(like: Any, items: Iterator[Any]) -> Any:
     return next(items)
 
 
+def apart(made: Any, a: Any, b: Any, are_one: Callable[[Any, Any], bool], new: Callable[[Any, list[Any]], Any] = remade) -> Any:
+    """A value that stands for two of its structure: a tuple in it is that of `a` only if it is that of `b`, too."""
+    if type(made) in SINGLE or not is_record(type(made)):
+        return made
+    parts = [apart(*items, are_one, new) for items in zip(made, a, b, strict=True)]
+    is_one = (made is not a or are_one(a, b)) and all(part is item for part, item in zip(parts, made, strict=True))
+    return made if is_one else new(made, parts)
+
+
 def have_same_structure(a: Any, b: Any) -> bool:
     """True for nested tuples of equal classes and lengths."""
     if not SINGLE.issuperset((type(a), type(b))) and (is_record(type(a)) or is_record(type(b))):

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from ...base.records import NamedTuple
-from ..kinds import UNBOUND, have_same_structure, in_words, is_same, kind_of, leaves, rebuilt
-from ..objects import Traced
+from ..kinds import UNBOUND, apart, have_same_structure, in_words, is_same, kind_of, leaves, rebuilt
+from ..objects import SINGLE, Traced, remade
 from .alias import PeelFirstIteration, Unlike
 from .lattice import (
     LARGE,
@@ -132,6 +132,7 @@ class Types:
         self.joined: list[str] = []  # names with another type at the loop's entry
         self.moved = False  # a change between an array and a flat buffer
         self.guessed = False  # sizes vary that may be constant
+        self.tuples: dict[int, Any] = {}  # by id: tuples of the loop, each of which stands for several of Python's
 
     # --- names that become carried ---
 
@@ -250,3 +251,37 @@ class Types:
             return has_moved
         self.lengths = lengths
         return True
+
+    # --- which tuples names are ---
+
+    def keeps_tuples(self, name: str, value: object) -> bool:
+        """True if the name's tuples at the end of an iteration are those at its head, or the loop's."""
+        return self.apart(name, value) is self.carried.entry[name]
+
+    def split_tuples(self, name: str, value: object) -> bool:
+        """Put tuples of the loop in place of the name's tuples that an iteration exchanged for others, even if their items are
+        equal. Returns True if there are any.
+        """
+        entry = self.carried.entry
+        before, entry[name] = entry[name], self.apart(name, value)
+        return before is not entry[name]
+
+    def apart(self, name: str, value: Any) -> Any:
+        entry, head = self.carried.entry[name], self.carried.head[name]
+        if type(entry) in SINGLE or entry is value or not have_same_structure(head, value):
+            return entry
+        if name not in self.carried.snapshot.containers or type(entry) is not tuple:
+            return apart(entry, head, value, self.are_one, self.own)
+        parts = [apart(*items, self.are_one, self.own) for items in zip(entry, head, value, strict=True)]
+        return entry if all(part is item for part, item in zip(parts, entry, strict=True)) else tuple(parts)
+
+    def are_one(self, a: object, b: object) -> bool:
+        """True if two tuples are one object to Python, or the first one is the loop's."""
+        outside = self.loop.scope.stage.effects.outside
+        return id(a) in self.tuples or outside(a) is outside(b)
+
+    def own(self, like: Any, items: list[Any]) -> Any:
+        """A tuple of the loop."""
+        made = remade(like, items)
+        self.tuples[id(made)] = made
+        return made

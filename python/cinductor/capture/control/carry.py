@@ -99,7 +99,6 @@ class Carried(LoopState):
         self.written.setdefault(handle.storage, handle)
         return is_new
 
-
     # --- the head of an iteration ---
 
     def count_run(self) -> None:
@@ -291,7 +290,8 @@ class Carried(LoopState):
             if name not in self.types_of
             and name not in self.steps
             and (self.head[name] is not UNBOUND or is_undefined(name, names.get(name)))
-            and not is_same(names.get(name, UNBOUND), self.head[name])
+            and names.get(name, UNBOUND) is not self.head[name]
+            and not (is_same(names.get(name, UNBOUND), self.head[name]) and self.types.keeps_tuples(name, names[name]))
         }
         unwritten = {storage for storage in self.expected if self.written[storage].version == self.bound[storage]}
         for storage in unwritten:
@@ -315,6 +315,7 @@ class Carried(LoopState):
         for name in self.types_of:
             if name not in changed:
                 is_wider |= self.types.widen(name, self.head[name], names.get(name, UNBOUND))
+                is_wider |= type(self.head[name]) not in SINGLE and self.types.split_tuples(name, names.get(name, UNBOUND))
         is_wider |= self.types.group()
         trace = self.trace()
         if self.first_trace is None:
@@ -481,8 +482,10 @@ class Carried(LoopState):
             if type(step) is int or (type(step) is Traced and step.is_fixed):
                 self.steps[name] = step
                 return
-        self.loop.scope.stage.chooses_tuples |= type(value) not in SINGLE and is_record(type(value))
         self.types.widen(name, head, value)
+        if type(value) not in SINGLE and is_record(type(value)):
+            self.loop.scope.stage.chooses_tuples = True
+            self.types.split_tuples(name, value)
 
     # --- names that only iterations bind ---
 

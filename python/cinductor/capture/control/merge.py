@@ -22,6 +22,7 @@ from ..kinds import (
     UINT64,
     UNBOUND,
     Size,
+    apart,
     have_same_structure,
     in_words,
     is_number,
@@ -31,7 +32,7 @@ from ..kinds import (
     rebuilt,
     strength,
 )
-from ..objects import CONSTANT_LEAVES, SINGLE, MaybeUnbound, Traced, is_record, remade
+from ..objects import CONSTANT_LEAVES, SINGLE, MaybeUnbound, Traced, is_record
 from ..syntax.jumps import RETURN, VALUE
 from . import lattice
 from .alias import Objects, Source, may_differ_in_layout, sources_in
@@ -256,16 +257,12 @@ class Merge:
                 return self.plan_either(a, b)
         parts = [self.place(name, answer, x, y) for answer, (x, y) in zip(answers, pairs, strict=True)]
         made = rebuilt(a, iter(parts))
-        return made if a is b or type(a) in SINGLE else self.apart(made, (a, b))
+        return made if a is b or type(a) in SINGLE else apart(made, a, b, self.are_one)
 
-    def apart(self, made: tuple[Any, ...], arms: tuple[Any, Any]) -> Any:
-        """A merged value in which a tuple is that of the first arm only if it is that of the second one, too."""
-        if type(made) in SINGLE or not is_record(type(made)):
-            return made
-        parts = [*map(self.apart, made, zip(*arms, strict=True))]
-        first, second = map(self.region.scope.stage.effects.outside, arms)
-        is_one = (made is not arms[0] or first is second) and all(part is item for part, item in zip(parts, made, strict=True))
-        return made if is_one else remade(made, parts)
+    def are_one(self, a: object, b: object) -> bool:
+        """True if two tuples are one object to Python."""
+        outside = self.region.scope.stage.effects.outside
+        return outside(a) is outside(b)
 
     def plan_unbound(self, name: str, a: object, b: object) -> Any:
         if not name.startswith(OWN_PREFIX):
