@@ -20,18 +20,19 @@ RNG = np.random.default_rng(5)
 X = RNG.normal(size=(12, 6))
 V = RNG.normal(size=40)
 W = RNG.normal(size=(6, 4))
+LONG = RNG.normal(size=(48, 6))  # of which a border is a small part
 
 
-def heat(u):
+def heat(u, steps):
     """Steps of a heat equation on this member's rows."""
-    for _ in range(4):
+    for _ in range(steps):
         v = halo_exchange(u, "x")
         u = v[1:-1] + 0.1 * (v[2:] + v[:-2] - 2 * v[1:-1])
     return u
 
 
-def plain_heat(u):
-    for _ in range(4):
+def plain_heat(u, steps):
+    for _ in range(steps):
         v = np.pad(u, ((1, 1), (0, 0)))
         u = v[1:-1] + 0.1 * (v[2:] + v[:-2] - 2 * v[1:-1])
     return u
@@ -108,7 +109,9 @@ CASES = {
     "exchange": (lambda x: send_recv(x[::-1], "x", [(0, 1), (1, 0)]), P("x"), P("x"), (V,), lambda x: halves(x)[::-1, ::-1].ravel()),
     "halo": (lambda x: halo_exchange(x, "x", 2)[3:], P("x"), P("x"), (V,), lambda x: np.concatenate([x[1:22], x[21:], np.zeros(2)])),
     "periodic": (lambda x: halo_exchange(x, "x", periodic=True), P("x"), P("x"), (V,), lambda x: np.concatenate([x[-1:], x[:21], x[19:], x[:1]])),
-    "heat equation": (heat, P("x"), P("x"), (X,), plain_heat),
+    "heat equation": (heat, (P("x"), None), P("x"), (X, 4), plain_heat),
+    "borders first": (heat, (P("x"), None), P("x"), (LONG, 4), plain_heat),
+    "borders of the next iteration": (heat, (P("x"), None), P("x"), (LONG, 12), plain_heat),
     "k-means": (k_means, (P("x"), P()), P(), (X, X[:3] + 0.1), plain_k_means),
     "softmax": (softmax, P("x"), P("x"), (V,), lambda x: np.exp(x) / np.exp(x).sum()),
     "product of rows": (lambda x, w: x @ w, (P("x"), P()), P("x"), (X, W), np.matmul),

@@ -23,7 +23,7 @@ from ..graphs import Graph
 from .kernels import Kernel, read
 
 # After the last pass, the nodes are those from which kernels were made.
-LAST = ("dce", "demand", "cse", "simplify", "decide", "fold", "wrap", "graph")
+LAST = ("dce", "demand", "cse", "send_early", "simplify", "decide", "fold", "wrap", "graph")
 
 
 def text_of(part: Any) -> str:
