@@ -1,14 +1,16 @@
-/* Computes the part of an array that a collective takes apart from the array, and before it: the members
- * then exchange their borders while each computes the inside of its part. A collective at the head of an iteration, of an
- * array that the iteration before has made, goes to the end of that iteration, and one before the loop
- * starts the first: the last one is in vain.
+/* Computes the part of an array that a collective takes apart from the array, and before it. The members
+ * then exchange their borders while each computes the inside of its part.
+ *
+ * A collective at the head of an iteration may take a part of an array that the iteration before has made. Then it moves
+ * to the end of that iteration, and another one before the loop serves the first iteration. The last
+ * one is in vain.
  *
  *   %1 = add(%0, in1)             %1 = add(slice(%0), slice(in1))
  *   %2 = slice(%1)                %2 = add(%0, in1)
  *   %3 = send_recv(%2)            %3 = send_recv(%1)
  *
- * The slice is moved to the operands of element-by-element operations and into the part of a concatenation that it
- * lies in. What is computed twice is at most one eighth of the array along some axis.
+ * The slice is moved to the operands of element-by-element operations, and to the operand of a concatenation that
+ * has all of its elements. What is computed twice is at most one eighth of the array along some axis.
  *
  * needs: composite operations are gone. keeps: values bit for bit. */
 #include "passes/pass.h"
