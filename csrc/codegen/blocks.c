@@ -14,7 +14,7 @@
 
 #include "codegen/independence.h"
 #include "codegen/reduction.h"
-#include "codegen/scans.h"
+#include "codegen/scan.h"
 #include "analysis/occupancy.h"
 
 /* ---- what can be shared out ---- */
@@ -30,7 +30,7 @@ static bool
 is_scan(const CiBlocks *s, const CiStmt *stmt)
 {
     return stmt->kind == CI_STMT_for && !stmt->is_in_order &&
-           stmt->extents[0]->high >= CI_CHOOSE(&s->r.b, long_scan) && ci_scan_fits(&s->r.b, stmt);
+           stmt->extents[0]->high >= CI_CHOOSE(&s->r.b, long_scan) && ci_block_scan_fits(&s->r.b, stmt);
 }
 
 static bool
@@ -345,7 +345,7 @@ find_widest(const CiBlocks *s, const CiStmts *body, int *lanes)
             continue;
         }
         CiDomain d = domain_of(s, stmt);
-        int taken = is_scan(s, stmt) ? ci_scan_lanes(&s->r.b, stmt)
+        int taken = is_scan(s, stmt) ? ci_block_scan_lanes(&s->r.b, stmt)
                                      : ci_domain_lanes(&s->r.b, &d);
         const CiExpr *count = stmt->count ? stmt->count : ci_domain_count(s->r.b.sym, &d, 1);
         inside = count->high == CI_INFINITY ? ci_occupancy_points(count) : count->high / taken;
@@ -367,7 +367,7 @@ static void
 share_one(CiBlocks *s, CiStmt *stmt)
 {
     if (is_scan(s, stmt)) {
-        ci_scan_share(&s->r.b, s->r.threads, &s->bytes, stmt);
+        ci_block_scan(&s->r.b, s->r.threads, &s->bytes, stmt);
         return;
     }
     s->domain = domain_of(s, stmt);

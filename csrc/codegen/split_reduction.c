@@ -11,6 +11,7 @@
 
 #include "codegen/independence.h"
 #include "codegen/reducer.h"
+#include "codegen/scan.h"
 #include "analysis/occupancy.h"
 
 static void
@@ -498,7 +499,7 @@ ci_split_blocks(CiBuild *b)
     if (proc->head.is_tree || proc->is_finish)
         return;
     if (proc->head.chunks) {
-        ci_split_running(b);
+        ci_split_scan(b);
         return;
     }
     for (int k = 0; k < proc->head.naxes; k++) {

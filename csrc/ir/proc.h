@@ -19,8 +19,9 @@
  * `finishes k0`: the proc runs after k0. `tree`: its loops are those of regions. A builder replaces
  * the loops of a `template product`. Points are loops `over i0, i1 by 64 in lanes`: i1 has tiles of
  * 64 iterations, which are lanes. `rows [s1] up to 16`: shorter rows are lanes. A reduction is split
- * into `chunks [46] of [65536]`. Without `of` the parts are subtrees. The parts of a scan may be
- * `chained`.
+ * into `parts [46] of [65536]`. Without `of` the parts are subtrees. The parts of a scan may be
+ * `chained`: each starts from the prefix that the one before publishes. With `totals first` each
+ * computes its total before it waits.
  *
  * Loops count from 0 to their extent in steps of one, and say how they run. Iterations of
  * `for t0<n serial in order {` may read what those before them have stored. The body of
@@ -231,6 +232,7 @@ typedef struct CiProcHead {
     const CiExpr *chunks, *chunk; /* chunks of its reduction or scan, NULL: one; elements of each, NULL:
                                    they are subtrees */
     bool is_chained;            /* a chunk starts from the prefix that the one before publishes */
+    bool totals_first;          /* of a chain: each chunk computes its total before it waits */
     const CiExpr *unit_work;    /* elements that a unit accesses, about; NULL: not known */
     const CiLoc *locs;
     int nlocs;
