@@ -42,6 +42,9 @@
  * those before it have left. Of several `store m[i] = %1 in order` at one element the last
  * is left.
  *
+ * On machines without vector registers, `%2: f32x4 = sqrt %1 joined` means that one loop over lanes executes the
+ * statement and the one before it. An access `aligned` moves its lanes at once (proc_lane_loops.c).
+ *
  * `apply numpy_exp y[0] of x[i] for [n]` calls the loop of a ufunc for n elements, and is what
  * becomes of a let with such an operation; stride [0] is one element for all of them.
  *
@@ -149,6 +152,7 @@ typedef struct CiMemory {
 typedef struct CiAccess {
     CiMemory *memory;
     const CiExpr *index, *stride; /* NULL: 1 */
+    bool is_aligned;   /* its lanes move at once; set by lane_loops */
     CiConst otherwise; /* what a load is in lanes that are not live; 0 if nothing is said */
 } CiAccess;
 
@@ -169,6 +173,7 @@ struct CiStmt {
     CiStmt *next;
     CiLoc loc;           /* of the user's line it came from, or none */
     CiStmts body, other; /* for, loop, fold, if; other: the else branch */
+    bool in_lane_loop;   /* the loop over lanes of the statement before executes it; set by lane_loops */
     /* for; fold: walked in C order */
     const CiExpr **vars, **extents;
     int nvars;
@@ -325,6 +330,17 @@ bool ci_stmt_reduces_by_halves(const CiStmt *reduction);
 bool ci_stmt_is_straight(const CiStmt *stmt);
 /* A let that a loop of NumPy's computes. */
 bool ci_stmt_is_ufunc(const CiStmt *stmt);
+/* proc_lane_loops.c. A statement with lanes, which may begin a loop over them. */
+bool ci_stmt_is_in_lanes(const CiProc *proc, const CiStmt *stmt);
+/* One half of the lanes of a value. */
+bool ci_stmt_is_half(const CiStmt *stmt);
+/* The symbols that have a value in each lane: symbol -> its bind. */
+CiMap *ci_proc_lane_symbols(CiContext *ctx, const CiProc *proc);
+bool ci_expr_has_lanes(const CiMap *lane_symbols, const CiExpr *e);
+/* True if the lanes of the access are contiguous, and its index is a multiple of their number. */
+bool ci_stmt_may_be_aligned(CiSym *sym, const CiProc *proc, const CiMap *lane_symbols, const CiStmt *stmt);
+/* True if the loop over lanes that begins at `first` may execute a later statement. */
+bool ci_lane_loop_takes(const CiProc *proc, const CiStmt *first, const CiStmt *stmt);
 /* Adds to each value's count how often it is an operand or tested. */
 void ci_stmts_count_uses(const CiStmts *stmts, int *uses);
 

@@ -162,10 +162,7 @@ ci_c_name(CiCPrinter *p, int value)
 static inline bool
 ci_c_has_lanes(const CiCPrinter *p, const CiExpr *e)
 {
-    for (int k = 0; k < e->nsymbols; k++)
-        if (ci_map_find(p->lane_symbols, CI_KEY(e->symbols[k])))
-            return true;
-    return false;
+    return ci_expr_has_lanes(p->lane_symbols, e);
 }
 
 static inline CiType

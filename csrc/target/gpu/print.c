@@ -51,10 +51,8 @@ ci_gpu_shared_bytes(const CiProc *proc)
 }
 
 typedef struct Alignment {
-    CiSym *sym;
     const CiProc *proc;
     const CiMemory *memory;
-    const CiMap *lane_symbols;
     int bytes;
 } Alignment;
 
@@ -64,18 +62,17 @@ align(void *arg, const CiStmt *stmt)
     Alignment *a = arg;
     if (stmt->kind == CI_STMT_copy && stmt->in[0].memory == a->memory)
         a->bytes = (int)(stmt->expr->value * ci_dtype_size(a->memory->dtype));
-    if (stmt->at.memory != a->memory || (stmt->kind != CI_STMT_let && stmt->kind != CI_STMT_store))
+    if (stmt->at.memory != a->memory || !stmt->at.is_aligned)
         return;
     CiType type = a->proc->types[stmt->kind == CI_STMT_let ? stmt->value : stmt->args[0]];
     int bytes = type.lanes * ci_dtype_size(a->memory->dtype);
-    if (bytes > a->bytes && ci_gpu_moves_at_once(a->sym, a->lane_symbols, stmt, type))
-        a->bytes = bytes;
+    a->bytes = bytes > a->bytes ? bytes : a->bytes;
 }
 
 int
-ci_gpu_alignment(CiContext *ctx, CiSym *sym, const CiProc *proc, const CiMemory *param)
+ci_gpu_alignment(const CiProc *proc, const CiMemory *param)
 {
-    Alignment a = {sym, proc, param, ci_gpu_lane_symbols(ctx, proc), 0};
+    Alignment a = {proc, param, 0};
     ci_stmts_visit(&proc->body, align, &a);
     return a.bytes;
 }
@@ -319,7 +316,7 @@ print_own(CiCPrinter *c, const CiStmt *stmt)
         ci_gpu_print_barrier(p);
     else if (ci_gpu_is_of_tiles(stmt))
         ci_gpu_print_tiles(p, stmt);
-    else if (ci_gpu_is_in_lanes(c, stmt))
+    else if (ci_stmt_is_in_lanes(c->proc, stmt))
         return ci_gpu_print_lanes(c, stmt);
     else if (opens_guard(p, stmt)) {
         ci_c_print_stored(c, stmt);
@@ -528,7 +525,7 @@ ci_gpu_print_proc(CiCPrinter *p, CiText *out, const CiProc *proc)
     bool is_wide = needs_wide(proc);
     p->index_type = is_wide ? "int64_t" : "int32_t";
     ci_c_begin_proc(p, proc, &body);
-    p->lane_symbols = ci_gpu_lane_symbols(p->ctx, proc);
+    p->lane_symbols = ci_proc_lane_symbols(p->ctx, proc);
     begin(own, proc);
     if (shared_of_point(proc))
         ci_text_line(&body, ci_stmts_have(&proc->body, ci_gpu_is_of_tiles) ? own->gpu->rows_of_tiles : own->gpu->rows, (long long)ci_gpu_shared_bytes(proc));
