@@ -41,9 +41,9 @@ typedef struct CiLabeller {
     CiLabels *labels;
 } CiLabeller;
 
-/* Of a kernel with loops, whose axes are merged. */
+/* The labels of a kernel with loops, whose axes are merged. */
 CiLabels ci_labels(CiContext *ctx, CiSym *sym, const CiMachine *machine, const CiKernel *kernel);
-/* Of a leaf of a tree, which one thread runs. */
+/* The labels of a leaf of a tree, which one thread runs. */
 CiLabels ci_labels_of_leaf(CiContext *ctx, CiSym *sym, const CiMachine *machine, const CiKernel *leaf);
 /* Rows of a few columns are contiguous where an order of sums of the machine's own runs across them. */
 bool ci_wants_rows_along(CiContext *ctx, CiSym *sym, const CiMachine *machine, const CiKernel *kernel);

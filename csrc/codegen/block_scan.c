@@ -38,7 +38,7 @@ number(const BlockScan *s, int64_t value)
     return ci_expr_const(s->scan.b.sym, value);
 }
 
-/* ---- what has this form ---- */
+/* ---- which loops have this form ---- */
 
 static void
 count_target(void *arg, const CiStmt *stmt)

@@ -8,12 +8,12 @@
 #include "codegen/reduction.h"
 
 #define MAX_LEVELS 48
-/* Where no register has to hold them: vectors of accumulators that are evaluated together. */
+/* Vectors of accumulators that are evaluated together if they need no registers. */
 #define LANES_AT_ONCE CI_PAIRWISE_LENGTH
 
 /* ---- trees ---- */
 
-/* Where a walk through the tree is. */
+/* The position of a traversal of the tree. */
 typedef struct Walk {
     CiMemory *level;     /* subtrees that it is in */
     CiMemory *right;     /* per level: elements on its right, 0 when the walk has come there */
@@ -41,7 +41,7 @@ new_number(CiReducer *r, const char *stem, const CiExpr *value)
     return made;
 }
 
-/* To the leftmost block of this subtree. */
+/* Moves to the leftmost block of this subtree. */
 static void
 descend(CiReducer *r, const Walk *walk, const CiExpr *count)
 {
@@ -333,7 +333,7 @@ finish_free(CiReducer *r, CiOp fold, int at, int count)
     ci_reduce_store(r, r->fold->into + at, count, zero, values, NULL);
 }
 
-/* In what is added up there are functions, which are not asked for before. */
+/* True if the elements are results of functions that no ufunc loop computes beforehand. */
 static bool
 has_math(const CiReducer *r)
 {

@@ -81,7 +81,7 @@ step_down(CiSplitter *s, const CiStmt *fold, const CiExpr *is_right, const CiExp
     return ci_build_named(&s->b, ci_expr_add(sym, left, ci_expr_mul(sym, is_right, rest)));
 }
 
-/* All parts are alike: each subtree has as many elements. */
+/* True if all subtrees have the same number of elements. */
 static bool
 is_even(CiSplitter *s, const CiStmt *fold, const CiExpr *count, int chunks)
 {
@@ -378,7 +378,7 @@ finish_fold(void *arg, CiStmt *stmt)
     s->npartials += count;
 }
 
-/* Of a proc of parts nothing else is left. */
+/* Replaces a reduction by that of the current chunk. The other statements of the proc are dropped. */
 static void
 chunk_fold(void *arg, CiStmt *stmt)
 {

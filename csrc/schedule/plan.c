@@ -15,7 +15,7 @@ struct CiPlanned {
     uint64_t reads, stores; /* bits of the buffers that it loads, and of its target */
 };
 
-/* Of many buffers some share a bit. */
+/* The buffer's bit in a set. If there are more than 64 buffers, some share a bit. */
 static uint64_t
 bit_of(const CiBuffer *buffer)
 {
@@ -126,7 +126,7 @@ can_share_loop(CiScheduler *s, const CiKernel *kernel, const CiNest *early, cons
     return check_pair(s, kernel, early, late, check_same_element) == NULL;
 }
 
-/* Where neither is free, both are told the same order. */
+/* True if both reductions may have one order: one is free, or their orders are equal. */
 static bool
 share_order(const CiNest *a, const CiNest *b)
 {

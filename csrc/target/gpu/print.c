@@ -35,7 +35,7 @@ add_shared(void *arg, const CiStmt *stmt)
     *bytes = end > *bytes ? (end + 15) / 16 * 16 : *bytes;
 }
 
-/* Of one point. */
+/* Bytes of shared memory that one point needs. */
 static int64_t
 shared_of_point(const CiProc *proc)
 {
@@ -79,7 +79,7 @@ ci_gpu_alignment(const CiProc *proc, const CiMemory *param)
 
 /* ---- numbers of elements ---- */
 
-/* 32 bits hold it and a few of it. */
+/* True if 32 bits hold the value and small multiples of it. */
 static bool
 is_small(const CiExpr *e)
 {
@@ -136,7 +136,7 @@ argument(CiCPrinter *p, const CiMemory *memory)
     return ci_format(p->ctx, "(%s)%s", type, slot);
 }
 
-/* The thread's own, or of a pair the other's; of several this thread's k-th. */
+/* The element of this thread, or of the other thread of a pair; if a thread has several, its k-th. */
 static const char *
 thread_element(CiCPrinter *c, const CiMemory *memory, const CiExpr *index)
 {
@@ -268,7 +268,7 @@ is_waited_for(const CiStmt *stmt)
     return stmt->kind == CI_STMT_barrier || stmt->kind == CI_STMT_synchronize || stmt->run == CI_RUN_reduce || stmt->run == CI_RUN_prefix;
 }
 
-/* When several fail, one of them is told. */
+/* If several threads fail, one of their checks is reported. */
 static void
 print_stop(CiCPrinter *c, const CiStmt *stmt)
 {
@@ -283,7 +283,7 @@ print_stop(CiCPrinter *c, const CiStmt *stmt)
     ci_text_close(c->out);
 }
 
-/* A bool, from where all blocks see it. */
+/* Loads a bool from memory that all blocks see. */
 static const char *
 load_now(CiCPrinter *c, const char *element)
 {

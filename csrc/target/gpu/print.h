@@ -34,9 +34,9 @@ void ci_gpu_print_choice(CiCPrinter *p, const CiStmt *let);
 /* atomic.c */
 void ci_gpu_print_atomic(CiCPrinter *p, const CiStmt *store);
 
-/* block_reduce.c: parts that threads hold become one that all hold. */
+/* block_reduce.c: combines the partial results of threads into one that each of them gets. */
 void ci_gpu_print_block_reduce(CiGpuPrinter *p, const CiStmt *reduction);
-/* And each holds what those before it have, too. */
+/* Combines each thread's value with those of the threads before it. */
 void ci_gpu_print_prefix(CiGpuPrinter *p, const CiStmt *prefix);
 void ci_gpu_print_registers(CiGpuPrinter *p, const CiStmt *registers);
 
