@@ -35,7 +35,7 @@ bool ci_choice_allows(CiChoice choice, int64_t value);
 int64_t ci_choice(const CiMachine *machine, CiChoice choice);
 /* A threshold of s->machine. */
 #define CI_CHOOSE(s, name) ci_choice((s)->machine, CI_CHOICE_##name)
-/* All of a machine's, by number. */
+/* Copies the values of all choices of the machine, by number. */
 int64_t *ci_choices_copy(CiContext *ctx, const CiMachine *machine);
 /* text: `few_points=8, l1_lines=1024`, numbers from 1 on; fails with CI_ERR_VALUE. */
 void ci_choices_set(CiContext *ctx, CiMachine *machine, const char *text);

@@ -98,48 +98,77 @@ split_length(const CiLabeller *l, int64_t tile)
     return block;
 }
 
-/* Marks the operations that say what an element adds: of a pack its mask alone. */
+/* Marks the operations of a scan or compress that compute what an element adds: of a compress its mask alone. */
 static bool *
-find_asked(CiContext *ctx, const CiBody *body)
+find_needed(CiContext *ctx, const CiNest *nest)
 {
-    bool *is_asked = CI_NEW_ARRAY(ctx, bool, body->nops + 1);
+    const CiBody *body = &nest->body;
+    bool *is_needed = CI_NEW_ARRAY(ctx, bool, body->nops + 1);
     const CiScalar *result = &body->ops[body->result];
-    is_asked[result->op == CI_OP_pack ? result->args[1] : body->result] = true;
+    bool is_pack = result->op == CI_OP_pack;
+    is_needed[is_pack ? result->args[1] : body->result] = is_pack || ci_nest_is_scan(nest);
     for (int k = body->nops - 1; k >= 0; k--)
-        for (int a = 0; a < body->ops[k].nargs && is_asked[k]; a++)
-            is_asked[body->ops[k].args[a]] = true;
-    return is_asked;
+        for (int a = 0; a < body->ops[k].nargs && is_needed[k]; a++)
+            is_needed[body->ops[k].args[a]] = true;
+    return is_needed;
 }
 
-/* Bytes that are read to know what an element adds. */
-static int64_t
-bytes_asked(CiContext *ctx, const CiStage *stage)
+static bool
+reads_along(const CiNest *nest, const CiScalar *op)
 {
-    CiMap *seen = ci_map_new(ctx);
-    int64_t bytes = 0;
+    return op->op == CI_OP_load && (op->nargs > 0 || ci_expr_depends_on(op->index, nest->axes[nest->naxes - 1].var));
+}
+
+/* Bytes that a loop accesses per element. */
+typedef struct ElementBytes {
+    int64_t total, all; /* read to compute totals; read and stored to run the loop */
+} ElementBytes;
+
+static ElementBytes
+count_bytes(CiContext *ctx, const CiStage *stage)
+{
+    enum { ALL = 1, TOTAL };
+    CiMap *seen = ci_map_new(ctx); /* buffer -> TOTAL if it is counted in both, ALL if in one */
+    ElementBytes bytes = {0, 0};
     for (int n = 0; n < stage->nnests; n++) {
-        const CiBody *body = &stage->nests[n]->body;
-        const bool *is_asked = find_asked(ctx, body);
-        for (int k = 0; k < body->nops; k++) {
-            CiBuffer *buffer = body->ops[k].buffer;
-            if (!buffer || !is_asked[k] || ci_map_find(seen, CI_KEY(buffer)))
+        const CiNest *nest = stage->nests[n];
+        const bool *is_needed = find_needed(ctx, nest);
+        bytes.all += ci_dtype_size(nest->target->dtype);
+        for (int k = 0; k < nest->body.nops; k++) {
+            CiBuffer *buffer = nest->body.ops[k].buffer;
+            if (!reads_along(nest, &nest->body.ops[k]))
                 continue;
-            ci_map_put(seen, CI_KEY(buffer), buffer);
-            bytes += ci_dtype_size(buffer->dtype);
+            intptr_t before = (intptr_t)ci_map_find(seen, CI_KEY(buffer)), now = is_needed[k] ? TOTAL : ALL;
+            bytes.all += before ? 0 : ci_dtype_size(buffer->dtype);
+            bytes.total += now == TOTAL && before != TOTAL ? ci_dtype_size(buffer->dtype) : 0;
+            if (before < now)
+                ci_map_put(seen, CI_KEY(buffer), (void *)now);
         }
     }
     return bytes;
 }
 
-/* Elements of a chunk that stays near while it is walked a second time: a power of two. */
+/* Elements of a chunk that stays in cache while it is read a second time: a power of two. */
 static int64_t
 chain_length(const CiLabeller *l)
 {
-    int64_t length = CI_CHOOSE(l, chain_chunk), bytes = bytes_asked(l->ctx, &l->kernel->stages[0]);
+    int64_t length = CI_CHOOSE(l, chain_chunk), bytes = count_bytes(l->ctx, &l->kernel->stages[0]).total;
     while (2 * length * bytes <= CI_CHOOSE(l, chain_bytes) &&
            2 * length <= CI_CHOOSE(l, split_elements))
         length *= 2;
     return length;
+}
+
+/* True if the loop only compresses, and computing totals is so cheap that each chunk computes its own first. */
+static bool
+is_total_first(const CiLabeller *l)
+{
+    const CiStage *stage = &l->kernel->stages[0];
+    for (int n = 0; n < stage->nnests; n++)
+        if (ci_nest_is_scan(stage->nests[n]))
+            return false;
+    ElementBytes bytes = count_bytes(l->ctx, stage);
+    return CI_CHOOSE(l, chain_byte_ratio) * bytes.total <= bytes.all;
 }
 
 /* Elements of a chunk, of a loop that runs or of a fold. */
@@ -206,6 +235,7 @@ ci_label_chunks(CiLabeller *l, const CiExpr *length, int64_t tile)
     } else {
         labels->chunks = ci_expr_const(l->sym, count_subtrees(l, length));
     }
+    labels->totals_first = labels->is_chained && is_total_first(l);
     const CiExpr *chunk = labels->chunk ? labels->chunk : ci_expr_ceildiv(l->sym, length, labels->chunks);
     labels->unit_work = ci_expr_mul(l->sym, chunk, ci_expr_const(l->sym, tile));
 }

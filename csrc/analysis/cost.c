@@ -1,7 +1,7 @@
 /* Amounts (low, likely, high) and their arithmetic; the points of nests and the bytes of accesses as amounts. */
 #include "analysis/cost.h"
 
-/* Of two counts that are not negative; what is too large is CI_INFINITY. */
+/* The product of two counts; CI_INFINITY if it is too large. */
 static int64_t
 times(int64_t a, int64_t b)
 {

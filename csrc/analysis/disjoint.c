@@ -104,7 +104,7 @@ span_with(CiSym *sym, const Disjoint *apart, int axis)
     return ci_expr_add(sym, apart->span, ci_expr_mul(sym, apart->coefs[axis], steps));
 }
 
-/* All other axes are known to go around this one. */
+/* True if the strides of all other axes are known to exceed the span of this one. */
 static bool
 is_inside_others(CiSym *sym, const Disjoint *apart, int axis)
 {
@@ -212,7 +212,7 @@ has_multiples(const CiPoints *p, const CiExpr *index, const Columns *columns, co
     return true;
 }
 
-/* All columns of all outer points: their number, or a bound. `signs` are the axes' own steps. */
+/* The number of columns of all outer points, or a bound. `signs` are the steps of the axes. */
 static const CiExpr *
 span_of_columns(const CiPoints *p, const CiExpr *const *coefs,
                 const CiExpr *const *signs, const CiExpr *within)

@@ -102,7 +102,7 @@ extent_product(CiSym *sym, const CiKernelAxis *axes, int count)
     return product;
 }
 
-/* Of folds down columns, one element of each is all that a unit holds. */
+/* True if all stages are reductions down columns, so that a unit holds one element of each. */
 static bool
 has_one_row(const CiKernel *kernel)
 {

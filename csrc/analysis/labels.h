@@ -26,6 +26,7 @@ typedef struct CiLabels {
     int *lane_axes;     /* by stage: the inner axis that runs in lanes, or -1 */
     bool has_lanes;     /* the last outer axis runs in lanes, in tiles */
     bool is_chained;    /* a chunk starts from the prefix that the one before publishes */
+    bool totals_first;  /* of a chain: each chunk computes its total before it waits */
     const CiExpr *chunk; /* elements of a chunk; NULL: chunks are subtrees, or there are none */
     const CiExpr *chunks; /* at least one, which says how much was packed; NULL: it is not split */
     const CiExpr *unit_work; /* elements that one unit accesses: how many units are worth a thread */
@@ -40,9 +41,9 @@ typedef struct CiLabeller {
     CiLabels *labels;
 } CiLabeller;
 
-/* Of a kernel with loops, whose axes are merged. */
+/* The labels of a kernel with loops, whose axes are merged. */
 CiLabels ci_labels(CiContext *ctx, CiSym *sym, const CiMachine *machine, const CiKernel *kernel);
-/* Of a leaf of a tree, which one thread runs. */
+/* The labels of a leaf of a tree, which one thread runs. */
 CiLabels ci_labels_of_leaf(CiContext *ctx, CiSym *sym, const CiMachine *machine, const CiKernel *leaf);
 /* Rows of a few columns are contiguous where an order of sums of the machine's own runs across them. */
 bool ci_wants_rows_along(CiContext *ctx, CiSym *sym, const CiMachine *machine, const CiKernel *kernel);

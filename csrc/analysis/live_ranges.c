@@ -67,7 +67,7 @@ ci_live_iteration(CiLiveRanges *ranges)
     add_block(ranges, block);
 }
 
-/* All bodies of the region end where the last does. */
+/* Closes the bodies of the region, all of which end where the last one does. */
 void
 ci_live_close(CiLiveRanges *ranges)
 {

@@ -55,13 +55,13 @@ void ci_live_use(CiLiveRanges *ranges, int buffer); /* by the last step */
 /* The block of each buffer; then, from the blocks as they stand, its first and last step. */
 void ci_live_find_blocks(CiLiveRanges *ranges);
 void ci_live_find_ranges(CiLiveRanges *ranges);
-/* Of a scheduled program, its return among the uses. */
+/* The live ranges of a scheduled program, whose return is a use. */
 CiLiveRanges *ci_live_of_kernels(const CiKernels *kernels);
 
 /* ---- asking ---- */
 
 bool ci_block_contains(const CiLiveRanges *ranges, int outer, int block);
-/* Each turn of a parallel loop has one of its own. */
+/* True if the block is in a parallel loop, each iteration of which has buffers of its own. */
 bool ci_live_is_of_iterations(const CiLiveRanges *ranges, int block);
 int ci_live_block_of(const CiLiveRanges *ranges, const CiKernels *list);
 int ci_live_step_of(const CiLiveRanges *ranges, const CiKernel *kernel);

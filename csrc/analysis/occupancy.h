@@ -13,13 +13,13 @@
 
 /* Points, at most. */
 int64_t ci_occupancy_points(const CiExpr *count);
-/* So few points, of which `together` are a unit of work, that a kernel has too little to share out. */
+/* True if a kernel has too few points to distribute; `together` points are a unit of work. */
 bool ci_fill_is_few(const CiMachine *machine, int64_t points, int64_t together);
-/* Each multiprocessor has a block. */
+/* True if each multiprocessor gets a block. */
 bool ci_fill_has_blocks(const CiMachine *machine, int64_t blocks);
 /* Threads that run at once. */
 int64_t ci_occupancy_threads(const CiMachine *machine);
-/* Points of so many threads each are as many threads as run at once. */
+/* True if points with so many threads each have as many threads as run at once. */
 bool ci_fill_has_threads(const CiMachine *machine, int64_t points, int64_t threads);
 
 #endif

@@ -21,29 +21,30 @@ typedef struct Calls {
     const CiGraph *graph;
 } Calls;
 
-static const CiExtern *
-find_call(const CiBlock *block, const CiExternItem *item)
+typedef struct Wanted {
+    const CiExternItem *item;
+    const CiExtern *found;
+} Wanted;
+
+static bool
+is_wanted(void *arg, const CiNode *node)
 {
-    const CiExtern *found = NULL;
-    for (int k = 0; k < block->nnodes && !found; k++) {
-        const CiNode *node = block->nodes[k];
-        if (node->ext && node->op == item->op && !strcmp(node->ext->name, item->ext->name) &&
-            !strcmp(node->ext->key, item->ext->key))
-            found = node->ext;
-        for (int b = 0; b < node->nblocks && !found; b++)
-            found = find_call(node->blocks[b], item);
-    }
-    return found;
+    Wanted *wanted = arg;
+    const CiExternItem *item = wanted->item;
+    bool is_it = node->ext && node->op == item->op && !strcmp(node->ext->name, item->ext->name) &&
+                 !strcmp(node->ext->key, item->ext->key);
+    wanted->found = is_it ? node->ext : NULL;
+    return is_it;
 }
 
 static void
 set_call(const Calls *calls, CiExternItem *item)
 {
-    const CiExtern *found = find_call(calls->graph->body, item);
-    if (!found)
+    Wanted wanted = {item, NULL};
+    if (!ci_block_has(calls->graph->body, is_wanted, &wanted))
         ci_fail(calls->ctx, CI_ERR_VALUE, "the graph has no library call %s %s", item->ext->name,
                 item->ext->key);
-    item->ext = found;
+    item->ext = wanted.found;
 }
 
 static void

@@ -39,15 +39,6 @@ ci_text_add_chars(CiText *text, const char *chars, size_t length)
     text->data[text->length] = 0;
 }
 
-void
-ci_text_insert(CiText *text, size_t at, const char *chars, size_t length)
-{
-    reserve(text, length);
-    memmove(text->data + at + length, text->data + at, text->length - at + 1);
-    memcpy(text->data + at, chars, length);
-    text->length += length;
-}
-
 static void CI_PRINTF(2, 0) add_args(CiText *text, const char *format, va_list args)
 {
     va_list again;

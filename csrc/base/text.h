@@ -15,8 +15,6 @@ typedef struct CiText {
 CiText ci_text_new(CiContext *ctx);
 void ci_text_add(CiText *text, const char *format, ...) CI_PRINTF(2, 3);
 void ci_text_add_chars(CiText *text, const char *chars, size_t length);
-/* Inserts characters before the one at a position. */
-void ci_text_insert(CiText *text, size_t at, const char *chars, size_t length);
 void ci_text_indent(CiText *text);
 /* Indentation, the formatted text, a newline. */
 void ci_text_line(CiText *text, const char *format, ...) CI_PRINTF(2, 3);

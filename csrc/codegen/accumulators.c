@@ -43,7 +43,7 @@ ci_reduce_identity(CiReducer *r, CiOp fold, int k, const CiMemory *into, int lan
     return value;
 }
 
-/* Into a loop over rows of accumulators, if there are several; where it goes on afterwards. */
+/* Enters a loop over rows of accumulators, if there are several. Returns the block around it. */
 static CiStmts *
 enter_rows(CiReducer *r, const CiExpr *count, const CiExpr **row)
 {

@@ -14,10 +14,10 @@
 
 #include "codegen/independence.h"
 #include "codegen/reduction.h"
-#include "codegen/scans.h"
+#include "codegen/scan.h"
 #include "analysis/occupancy.h"
 
-/* ---- what can be shared out ---- */
+/* ---- loops and folds that the threads share ---- */
 
 static bool
 is_shared_loop(const CiBlocks *s, const CiStmt *stmt)
@@ -30,7 +30,7 @@ static bool
 is_scan(const CiBlocks *s, const CiStmt *stmt)
 {
     return stmt->kind == CI_STMT_for && !stmt->is_in_order &&
-           stmt->extents[0]->high >= CI_CHOOSE(&s->r.b, long_scan) && ci_scan_fits(&s->r.b, stmt);
+           stmt->extents[0]->high >= CI_CHOOSE(&s->r.b, long_scan) && ci_block_scan_fits(&s->r.b, stmt);
 }
 
 static bool
@@ -66,8 +66,8 @@ add_at(CiBlocks *s, const CiExpr *element, int lanes)
     s->add(s, to, lanes);
 }
 
-/* Rounds known beforehand are unrolled: what a thread keeps from one loop to another is in
- * registers then. */
+/* Unrolls rounds whose number is known, so that elements which a thread keeps from one loop to another are
+ * in registers. */
 static void
 add_unrolled(CiBlocks *s, const CiExpr *first, const CiExpr *count)
 {
@@ -86,8 +86,7 @@ add_unrolled(CiBlocks *s, const CiExpr *first, const CiExpr *count)
     ci_build_leave(b, outside);
 }
 
-/* A count of a part that is known and so small that its rounds are unrolled, as are those of a whole
- * domain. */
+/* True if the count of a chunk is known, and so small that its rounds are unrolled. */
 static bool
 is_short_chunk(const CiBlocks *s, const CiExpr *count)
 {
@@ -95,7 +94,7 @@ is_short_chunk(const CiBlocks *s, const CiExpr *count)
            count->value <= CI_CHOOSE(&s->r.b, unrolled_rounds) * s->r.threads;
 }
 
-/* Of `count` elements, or groups of neighbours, this thread's; the first one is number `first`. */
+/* Adds the elements (or groups of neighbours) that this thread takes of `count` from number `first` on. */
 static void
 add_rounds(CiBlocks *s, const CiExpr *first, const CiExpr *count, int lanes)
 {
@@ -121,7 +120,8 @@ lift_at(CiBlocks *s, const CiExpr *const *to, int lanes)
     return ci_build_at(&s->r.b, &d->body, &at);
 }
 
-/* As long as there are several rounds of all threads; how many groups that is. */
+/* Takes several groups of neighbours at once, from registers, while there are enough of them for all threads.
+ * Returns the number of groups that are done. */
 static const CiExpr *
 add_registers(CiBlocks *s, const CiExpr *first, const CiExpr *count)
 {
@@ -140,7 +140,7 @@ add_registers(CiBlocks *s, const CiExpr *first, const CiExpr *count)
     return rounds.done;
 }
 
-/* Whole groups of neighbours. */
+/* The number of whole groups of neighbours. */
 static const CiExpr *
 count_whole(CiBlocks *s)
 {
@@ -164,7 +164,7 @@ add_whole(CiBlocks *s)
     add_rounds(s, ci_expr_add(sym, first, done), ci_expr_sub(sym, count, done), s->lanes);
 }
 
-/* Less than a group of neighbours, at the end of the one axis, or of the points. */
+/* Adds the elements after the last whole group of neighbours. */
 static void
 add_rest(CiBlocks *s)
 {
@@ -207,7 +207,7 @@ add_step(CiBlocks *s, const CiExpr *const *to, int lanes)
     ci_reduce_registers(&s->r, &registers, ci_blocks_number(s, 0));
 }
 
-/* The lanes of a thread's accumulators become one. */
+/* Combines the lanes of a thread's accumulators, and stores the partial result of the thread. */
 static void
 close_lanes(CiReducer *r, CiOp fold, int at, int count)
 {
@@ -298,8 +298,8 @@ power_of_two(int64_t least)
     return power;
 }
 
-/* Groups of neighbours that a thread is given: the more, the fewer threads are combined, as long as
- * they fit in registers; short rows need the threads. Measured. */
+/* Threads of a block. If a thread takes more groups of neighbours, fewer partial results are combined, but the groups
+ * must fit in registers, and short rows need the threads. The numbers are measured. */
 static int
 choose_threads(const CiMachine *machine, int64_t widest, int lanes, const CiExpr *count)
 {
@@ -331,7 +331,7 @@ choose_together(const CiMachine *machine, int threads, int64_t bytes, const CiEx
 
 /* ---- statements of a block ---- */
 
-/* Groups of neighbours in what is shared out, at most, and lanes of such a group. */
+/* The largest number of groups of neighbours in a loop or fold that is shared. Sets the lanes of such a group. */
 static int64_t
 find_widest(const CiBlocks *s, const CiStmts *body, int *lanes)
 {
@@ -345,7 +345,7 @@ find_widest(const CiBlocks *s, const CiStmts *body, int *lanes)
             continue;
         }
         CiDomain d = domain_of(s, stmt);
-        int taken = is_scan(s, stmt) ? ci_scan_lanes(&s->r.b, stmt)
+        int taken = is_scan(s, stmt) ? ci_block_scan_lanes(&s->r.b, stmt)
                                      : ci_domain_lanes(&s->r.b, &d);
         const CiExpr *count = stmt->count ? stmt->count : ci_domain_count(s->r.b.sym, &d, 1);
         inside = count->high == CI_INFINITY ? ci_occupancy_points(count) : count->high / taken;
@@ -367,7 +367,7 @@ static void
 share_one(CiBlocks *s, CiStmt *stmt)
 {
     if (is_scan(s, stmt)) {
-        ci_scan_share(&s->r.b, s->r.threads, &s->bytes, stmt);
+        ci_block_scan(&s->r.b, s->r.threads, &s->bytes, stmt);
         return;
     }
     s->domain = domain_of(s, stmt);
@@ -382,7 +382,7 @@ share_one(CiBlocks *s, CiStmt *stmt)
 
 static void share(void *arg, CiStmt *stmt);
 
-/* Threads do it all together, but for what is inside and shared out. */
+/* Every thread executes the statement, except the loops and folds inside it that are shared. */
 static void
 share_inside(CiBlocks *s, CiStmt *stmt)
 {
@@ -413,7 +413,7 @@ share(void *arg, CiStmt *stmt)
         ci_build_move(&s->r.b, stmt);
 }
 
-/* An iteration of a tree is run by a warp, whose threads synchronize at little cost. */
+/* True for a reduction of a chunk of its elements. */
 static bool
 is_part(const CiStmt *stmt)
 {
@@ -427,7 +427,8 @@ is_in_registers(const CiStmt *stmt)
 }
 
 /* Number of threads per point. Smaller blocks let other blocks run while threads wait for memory,
- * or for each other where synchronization is expensive. */
+ * or for each other where synchronization is expensive. A warp runs an iteration of a tree, because its threads
+ * synchronize at little cost. */
 static int
 threads_for(const CiBlocks *s, int64_t widest, int lanes, const CiDomain *points)
 {

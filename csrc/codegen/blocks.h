@@ -11,11 +11,11 @@ typedef struct CiBlocks {
     int64_t bytes;  /* of shared memory, so far */
     CiMap *touched; /* memory -> how many statements name it */
     CiMap *dropped; /* memory that one thread has for itself instead */
-    int least;      /* elements that are worth to be shared out */
-    int lanes;      /* of the loop or fold that is shared out now */
+    int least;      /* elements that are worth sharing */
+    int lanes;      /* of the loop or fold that is being shared */
     int registers;       /* groups of so many neighbours that a thread takes of a fold at once; of a loop 1 */
     CiDomain domain;
-    const CiExpr *from, *count; /* of its points, in order, these alone; NULL: all */
+    const CiExpr *from, *count; /* the elements of a fold that are reduced, in order; NULL: all */
     void (*add)(struct CiBlocks *s, const CiExpr *const *to, int lanes);
 } CiBlocks;
 

@@ -192,7 +192,7 @@ poll_loop(CancellationPass *p, CiStmt *loop)
     }
 }
 
-/* All that a kernel does, and it may take long: lanes that are not shared out in units. */
+/* True for a long loop over lanes that is the whole kernel and is not divided into units. */
 static bool
 is_whole_work(const CancellationPass *p, const CiStmt *stmt)
 {

@@ -7,89 +7,90 @@
  * part, and runs. So a single thread reads every element once. A part that has waited too long is
  * restarted with its total known. If computing totals is much cheaper than running, every part
  * computes its total first, so that no part waits for another one to run. */
+#include "codegen/scan.h"
 #include "codegen/split.h"
-#include "analysis/choices.h"
 
-typedef struct Chain {
-    CiRunner r;
-    CiMemory *running_prefix[CI_MAX_CELLS]; /* from part to part, for each cell: the first element */
-    CiMemory *totals[CI_MAX_CELLS]; /* by part: what it adds, where that is known */
-    CiMemory *known;                 /* by part: whether it is */
-    CiMemory *ends[CI_MAX_CELLS];   /* compresses: stores go before this; else NULL */
-} Chain;
+typedef struct ChainedScan {
+    CiScan scan;               /* first: what the engine is given */
+    CiMemory *running_prefix[CI_MAX_CELLS]; /* the cells that a part starts from: one element, which each part replaces */
+    CiMemory *totals[CI_MAX_CELLS]; /* by part: what it adds to the cell, if it is known */
+    CiMemory *known;           /* by part: true if its totals are known */
+    CiMemory *ends[CI_MAX_CELLS]; /* of a compress: stores go before this; else NULL */
+    int is_called;             /* the value that says that the part's prefix is published; -1: it always waits */
+} ChainedScan;
 
 static const CiExpr *
-zero(Chain *c)
+zero(const CiScan *s)
 {
-    return ci_expr_const(c->r.b.sym, 0);
+    return ci_expr_const(s->b.sym, 0);
 }
 
 static CiStmt *
-find_pack(Chain *c, const CiCell *cell)
+find_compress(const CiScan *s, const CiCell *cell)
 {
-    CiStmt *pack = c->r.loop->body.first;
-    while (pack->kind != CI_STMT_call || pack->cell != cell->memory)
-        pack = pack->next;
-    return pack;
+    CiStmt *stmt = s->loop->body.first;
+    while (stmt->kind != CI_STMT_call || stmt->cell != cell->memory)
+        stmt = stmt->next;
+    return stmt;
 }
 
 static void
-add_memories(Chain *c)
+add_memories(ChainedScan *c)
 {
-    CiBuild *b = &c->r.b;
-    const CiExpr *one = ci_expr_const(b->sym, 1);
-    for (int k = 0; k < c->r.ncells; k++) {
-        const CiCell *cell = &c->r.cells[k];
-        c->running_prefix[k] = ci_split_add_partial(b, cell->memory->dtype, c->r.chunks, 2 * k);
-        c->totals[k] = ci_split_add_partial(b, cell->memory->dtype, c->r.chunks, 2 * k + 1);
-        if (cell->is_count)
-            c->ends[k] = ci_build_alloc(b, ci_build_name(b, "end"), CI_DTYPE_i64, 1,
-                                        CI_SPACE_register, one);
+    CiScan *s = &c->scan;
+    for (int k = 0; k < s->ncells; k++) {
+        CiDtype dtype = s->cells[k].memory->dtype;
+        c->running_prefix[k] = ci_split_add_partial(&s->b, dtype, s->parts, 2 * k);
+        c->totals[k] = ci_split_add_partial(&s->b, dtype, s->parts, 2 * k + 1);
+        if (s->cells[k].is_count)
+            c->ends[k] = ci_build_alloc(&s->b, ci_build_name(&s->b, "end"), CI_DTYPE_i64, 1, CI_SPACE_register,
+                                        ci_expr_const(s->b.sym, 1));
     }
-    c->known = ci_split_add_partial(b, CI_DTYPE_bool, c->r.chunks, 2 * c->r.ncells);
+    c->known = ci_split_add_partial(&s->b, CI_DTYPE_bool, s->parts, 2 * s->ncells);
 }
 
 /* A cell starts from the published prefix. */
 static int
-begin_cell(Chain *c, int k)
+begin_cell(ChainedScan *c, int k)
 {
-    int base = ci_build_load(&c->r.b, c->running_prefix[k], zero(c), 1);
-    ci_build_store(&c->r.b, c->r.cells[k].memory, zero(c), base);
+    CiScan *s = &c->scan;
+    int base = ci_build_load(&s->b, c->running_prefix[k], zero(s), 1);
+    ci_build_store(&s->b, s->cells[k].memory, zero(s), base);
     return base;
 }
 
 /* The elements that a compress has space for. */
 static const CiExpr *
-capacity(Chain *c, const CiCell *cell)
+capacity(const CiScan *s, const CiCell *cell)
 {
-    return ci_expr_extent(c->r.b.sym, find_pack(c, cell)->limit);
+    return ci_expr_extent(s->b.sym, find_compress(s, cell)->limit);
 }
 
-/* Its turn has come: what is packed ends where there is no more room. */
+/* The prefix is published: the output of a compress ends at the end of its capacity. */
 static void
-begin_in_order(Chain *c)
+begin_in_order(ChainedScan *c)
 {
-    CiBuild *b = &c->r.b;
-    for (int k = 0; k < c->r.ncells; k++) {
-        const CiCell *cell = &c->r.cells[k];
+    CiScan *s = &c->scan;
+    for (int k = 0; k < s->ncells; k++) {
         begin_cell(c, k);
-        if (cell->is_count)
-            ci_build_store(b, c->ends[k], zero(c), ci_build_index(b, capacity(c, cell)));
+        if (c->ends[k])
+            ci_build_store(&s->b, c->ends[k], zero(s), ci_build_index(&s->b, capacity(s, &s->cells[k])));
     }
 }
 
 static void
-find_totals(Chain *c)
+find_totals(ChainedScan *c)
 {
-    CiBuild *b = &c->r.b;
-    int is_known = ci_build_load(b, c->known, c->r.chunk, 1);
+    CiScan *s = &c->scan;
+    CiBuild *b = &s->b;
+    int is_known = ci_build_load(b, c->known, s->part, 1);
     CiStmt *test = ci_build_compare(b, CI_STMT_if, CI_COMPARE_is_not, is_known);
     CiStmts *outside = ci_build_enter(b, &test->body);
-    CiMemory **totals = ci_running_add_totals(&c->r);
-    for (int k = 0; k < c->r.ncells; k++)
-        ci_build_store(b, c->totals[k], c->r.chunk, ci_build_load(b, totals[k], zero(c), 1));
+    CiMemory *const *totals = s->policy->total(s);
+    for (int k = 0; k < s->ncells; k++)
+        ci_build_store(b, c->totals[k], s->part, ci_build_load(b, totals[k], zero(s), 1));
     int yes = ci_build_const(b, ci_type_of(CI_DTYPE_bool, 1), (CiConst){.i = 1});
-    ci_build_store(b, c->known, c->r.chunk, yes);
+    ci_build_store(b, c->known, s->part, yes);
     ci_build_leave(b, outside);
 }
 
@@ -97,138 +98,88 @@ find_totals(Chain *c)
  * publishes prefix + total. The output of a compress ends where that of the next part begins, or at
  * the end of its capacity. */
 static void
-begin_early(Chain *c)
+begin_early(ChainedScan *c)
 {
-    CiBuild *b = &c->r.b;
+    CiScan *s = &c->scan;
+    CiBuild *b = &s->b;
     find_totals(c);
-    ci_build_add(b, CI_STMT_wait)->expr = c->r.chunk;
-    for (int k = 0; k < c->r.ncells; k++) {
-        const CiCell *cell = &c->r.cells[k];
+    ci_build_add(b, CI_STMT_wait)->expr = s->part;
+    for (int k = 0; k < s->ncells; k++) {
+        const CiCell *cell = &s->cells[k];
         CiType type = ci_type_of(cell->memory->dtype, 1);
-        const int args[] = {begin_cell(c, k), ci_build_load(b, c->totals[k], c->r.chunk, 1)};
+        const int args[] = {begin_cell(c, k), ci_build_load(b, c->totals[k], s->part, 1)};
         int next = ci_build_let(b, type, ci_op_combine(cell->fold), 2, args);
-        ci_build_store(b, c->running_prefix[k], zero(c), next);
-        if (!cell->is_count)
-            continue;
-        const int ends[] = {next, ci_build_index(b, capacity(c, cell))};
-        ci_build_store(b, c->ends[k], zero(c), ci_build_let(b, type, CI_OP_minimum, 2, ends));
-    }
-    ci_build_add(b, CI_STMT_publish)->expr = c->r.chunk;
-}
-
-static void
-limit_packs(Chain *c)
-{
-    CiBuild *b = &c->r.b;
-    for (int k = 0; k < c->r.ncells; k++) {
+        ci_build_store(b, c->running_prefix[k], zero(s), next);
         if (!c->ends[k])
             continue;
-        const CiCell *cell = &c->r.cells[k];
-        CiStmt *pack = find_pack(c, cell);
-        const CiExpr *most = ci_expr_add(b->sym, capacity(c, cell), ci_expr_const(b->sym, 1));
-        pack->limit = ci_build_bind(b, ci_build_load(b, c->ends[k], zero(c), 1), most);
+        const int ends[] = {next, ci_build_index(b, capacity(s, cell))};
+        ci_build_store(b, c->ends[k], zero(s), ci_build_let(b, type, CI_OP_minimum, 2, ends));
     }
+    ci_build_add(b, CI_STMT_publish)->expr = s->part;
 }
 
 static void
-hand_on(Chain *c)
+limit_compresses(ChainedScan *c)
 {
-    CiBuild *b = &c->r.b;
-    for (int k = 0; k < c->r.ncells; k++)
-        ci_build_store(b, c->running_prefix[k], zero(c),
-                       ci_build_load(b, c->r.cells[k].memory, zero(c), 1));
-    ci_build_add(b, CI_STMT_publish)->expr = c->r.chunk;
-}
-
-/* ---- what asking costs ---- */
-
-static int64_t
-bytes_of(const CiStmt *stmt)
-{
-    return stmt->at.memory && stmt->at.memory->space == CI_SPACE_global
-               ? ci_dtype_size(stmt->at.memory->dtype)
-               : 0;
-}
-
-/* Bytes of an element that are read to know what it adds. */
-static int64_t
-bytes_asked(Chain *c)
-{
-    bool *is_needed = CI_NEW_ARRAY(c->r.b.ctx, bool, c->r.b.proc->nvalues + 1);
-    const CiStmt **stmts = NULL;
-    int count = 0, capacity = 0;
-    int64_t bytes = 0;
-    for (int k = 0; k < c->r.ncells; k++)
-        is_needed[c->r.cells[k].value] = true;
-    for (const CiStmt *stmt = c->r.loop->body.first; stmt; stmt = stmt->next)
-        CI_PUSH(c->r.b.ctx, stmts, count, capacity, stmt);
-    while (count-- > 0) {
-        const CiStmt *let = stmts[count];
-        if (let->value < 0 || !is_needed[let->value])
+    CiScan *s = &c->scan;
+    for (int k = 0; k < s->ncells; k++) {
+        const CiCell *cell = &s->cells[k];
+        if (!c->ends[k])
             continue;
-        for (int a = 0; a < let->nargs; a++)
-            is_needed[let->args[a]] = true;
-        bytes += bytes_of(let);
+        const CiExpr *most = ci_expr_add(s->b.sym, capacity(s, cell), ci_expr_const(s->b.sym, 1));
+        find_compress(s, cell)->limit = ci_build_bind(&s->b, ci_build_load(&s->b, c->ends[k], zero(s), 1), most);
     }
-    return bytes;
 }
 
-/* Of what counts, which begins with 0. */
-static bool
-is_cheap(Chain *c)
-{
-    int64_t bytes = 0;
-    for (int k = 0; k < c->r.ncells; k++)
-        if (!c->r.cells[k].is_count)
-            return false;
-    for (const CiStmt *stmt = c->r.loop->body.first; stmt; stmt = stmt->next)
-        bytes += bytes_of(stmt);
-    return CI_CHOOSE(&c->r.b, chain_byte_ratio) * bytes_asked(c) <= bytes;
-}
+/* ---- the policy ---- */
 
-/* ---- parts ---- */
-
-/* The value that says whether the part's turn has come; -1 where that is not asked. */
-static int
-begin(Chain *c)
+static void
+carry(CiScan *s)
 {
-    CiBuild *b = &c->r.b;
-    if (is_cheap(c)) {
-        begin_early(c);
-        return -1;
-    }
-    int is_called = ci_build_let(b, ci_type_of(CI_DTYPE_bool, 1), CI_OP_turn, 0, NULL);
-    b->to->last->expr = c->r.chunk;
-    CiStmt *turn = ci_build_compare(b, CI_STMT_if, CI_COMPARE_is, is_called);
-    CiStmts *outside = ci_build_enter(b, &turn->body);
-    begin_in_order(c);
-    ci_build_enter(b, &turn->other);
-    begin_early(c);
-    ci_build_leave(b, outside);
-    return is_called;
-}
-
-void
-ci_chain(CiBuild *build)
-{
-    CiProc *proc = build->proc;
-    if (!proc->head.is_chained)
-        return;
-    Chain chain = {.r = ci_running_find(build)}, *c = &chain;
-    CiBuild *b = &c->r.b;
-    CiStmts whole = proc->body;
-    proc->body = (CiStmts){0};
-    ci_running_begin_chunk(&c->r);
-    CiStmts rest = ci_running_move_front(&c->r, &whole);
+    ChainedScan *c = (ChainedScan *)s;
+    CiBuild *b = &s->b;
+    c->is_called = -1;
     add_memories(c);
-    int is_called = begin(c);
-    limit_packs(c);
-    ci_running_pass(&c->r);
-    if (is_called >= 0) {
-        CiStmt *turn = ci_build_compare(b, CI_STMT_if, CI_COMPARE_is, is_called);
+    if (b->proc->head.totals_first) {
+        begin_early(c);
+    } else {
+        c->is_called = ci_build_let(b, ci_type_of(CI_DTYPE_bool, 1), CI_OP_turn, 0, NULL);
+        b->to->last->expr = s->part;
+        CiStmt *turn = ci_build_compare(b, CI_STMT_if, CI_COMPARE_is, c->is_called);
         CiStmts *outside = ci_build_enter(b, &turn->body);
-        hand_on(c);
+        begin_in_order(c);
+        ci_build_enter(b, &turn->other);
+        begin_early(c);
         ci_build_leave(b, outside);
     }
-    ci_running_end(&c->r, rest);
+    limit_compresses(c);
+}
+
+/* A part that did not know its total publishes the cells that it ends with. */
+static void
+run(CiScan *s)
+{
+    const ChainedScan *c = (const ChainedScan *)s;
+    CiBuild *b = &s->b;
+    ci_scan_run_chunk(s);
+    if (c->is_called < 0)
+        return;
+    CiStmt *turn = ci_build_compare(b, CI_STMT_if, CI_COMPARE_is, c->is_called);
+    CiStmts *outside = ci_build_enter(b, &turn->body);
+    for (int k = 0; k < s->ncells; k++)
+        ci_build_store(b, c->running_prefix[k], zero(s), ci_build_load(b, s->cells[k].memory, zero(s), 1));
+    ci_build_add(b, CI_STMT_publish)->expr = s->part;
+    ci_build_leave(b, outside);
+}
+
+static const CiScanPolicy policy = {ci_scan_enter_chunk, ci_scan_total_of_chunk, carry, run};
+
+void
+ci_chain(CiBuild *b)
+{
+    ChainedScan chain = {.scan = {.b = *b, .policy = &policy}};
+    if (!b->proc->head.is_chained)
+        return;
+    ci_scan_begin_chunks(&chain.scan);
+    ci_scan_add_elements(&chain.scan);
 }

@@ -12,7 +12,7 @@ typedef struct CiProcPass {
     void (*run)(CiBuild *b);
 } CiProcPass;
 
-/* In their order. */
+/* The passes by their position in the order. */
 int ci_proc_pass_count(void);
 const CiProcPass *ci_proc_pass_at(int position);
 

@@ -24,8 +24,8 @@ typedef struct Columns {
     int together, group;
     int64_t bytes, part_bytes;
     CiMap *memories;                               /* of a point -> of all points of a block */
-    CiDomain domain;                               /* of the loop or fold that is shared out now */
-    const CiExpr *block, *position, *number;          /* place: of the point among its block's */
+    CiDomain domain;                               /* of the loop or fold that is being divided */
+    const CiExpr *block, *position, *number;          /* number of the block; of the point in it; of the point */
     void (*add)(struct Columns *c, const CiExpr *const *to);
 } Columns;
 
@@ -35,7 +35,7 @@ number_of(Columns *c, int64_t value)
     return ci_expr_const(c->r.b.sym, value);
 }
 
-/* ---- what has this form ---- */
+/* ---- which points have this form ---- */
 
 typedef struct Survey {
     const CiBuild *b;
@@ -77,7 +77,7 @@ look(Survey *s, const CiStmt *stmt)
         s->part_bytes += ci_dtype_size(ci_dtype_compute(stmt->into[k]->dtype));
 }
 
-/* Few points and long columns have the largest groups. */
+/* Chooses the points of a block and the threads of a group. Few points and long columns have the largest groups. */
 static void
 choose_shape(Columns *c, const Survey *s)
 {
@@ -111,7 +111,7 @@ bound(Columns *c, const CiExpr *e, int64_t limit)
                       : ci_build_bind(&c->r.b, ci_build_index(&c->r.b, e), number_of(c, limit));
 }
 
-/* The point at a place, where there is one. */
+/* Enters the point at a position of the block, if there is one. */
 static void
 enter_point(Columns *c, const CiExpr *position)
 {
@@ -146,8 +146,8 @@ redirect(Columns *c, CiStmt *stmt)
         redirect(c, inside);
 }
 
-/* Statements at this point, and at `to` of the domain, if any, or at so many rows from there on; the values
- * that they yield. */
+/* Adds the statements for this point; in a domain at the element `to`, or for that many rows from there on.
+ * Returns the values that they yield. */
 static const int *
 add_at(Columns *c, const CiStmts *body, const CiDomain *domain, const CiExpr *const *to, int rows)
 {
@@ -173,7 +173,7 @@ add_at(Columns *c, const CiStmts *body, const CiDomain *domain, const CiExpr *co
 
 /* ---- rounds ---- */
 
-/* One round, number `round` of this thread: the element of the loop or fold. */
+/* Sets `to` to the element of the loop or fold that this thread takes in a round. */
 static void
 decode_round(Columns *c, const CiStmt *stmt, const CiExpr *round, const CiExpr *member,
              const CiExpr *const *here, const CiExpr **to)
@@ -187,7 +187,7 @@ decode_round(Columns *c, const CiStmt *stmt, const CiExpr *round, const CiExpr *
     ci_domain_decode(&c->r.b, &c->domain, row, 1, to);
 }
 
-/* The rounds of a fold that a thread runs several at once, from registers; their number. */
+/* Runs several rounds of a fold at once, from registers. Returns the number of rounds that are done. */
 static const CiExpr *
 add_registers(Columns *c, const CiStmt *stmt, const CiExpr *rounds, const CiExpr *member,
               const CiExpr *const *here)
@@ -211,8 +211,8 @@ is_other(const CiStmt *stmt)
     return (stmt->kind != CI_STMT_let && stmt->kind != CI_STMT_store) || stmt->cell || stmt->op == CI_OP_bind;
 }
 
-/* Neighbouring rows of a loop whose loads a thread issues before it waits for the first one; the number of rows
- * that are left. */
+/* Takes neighbouring rows of a loop at once, so that a thread issues their loads before it waits for the first
+ * one. Returns the number of rows that are left. */
 static const CiExpr *
 add_neighbours(Columns *c, const CiExpr *count, const CiExpr *member)
 {
@@ -343,7 +343,7 @@ share_fold(Columns *c, const CiStmt *fold)
     ci_reduce_threads(r);
 }
 
-/* ---- what the first thread of each group does ---- */
+/* ---- statements of the first thread of each group ---- */
 
 static void
 add_alone(Columns *c, const CiStmt *fold, const CiStmts *run)

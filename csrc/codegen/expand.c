@@ -250,6 +250,7 @@ head_of(CiExpander *x, const CiKernel *kernel)
                        .chunks = x->labels.chunks,
                        .chunk = x->labels.chunk,
                        .is_chained = x->labels.is_chained,
+                       .totals_first = x->labels.totals_first,
                        .unit_work = x->labels.unit_work,
                        .locs = kernel->locs,
                        .nlocs = kernel->nlocs};

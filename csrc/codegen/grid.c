@@ -176,7 +176,7 @@ add_together(CiBuild *b, const CiDomain *points, const CiExpr **to, const CiExpr
         ci_expr_add(sym, first, ci_expr_mul(sym, part, ci_expr_const(sym, threads)));
     ci_domain_add(b, points, to, 1);
     ci_build_leave(b, outside);
-    ci_build_at(b, &one, &(CiAt){1, &part, &zero, part, 1, NULL, count});
+    ci_build_jammed(b, &one, part, zero, count);
 }
 
 /* Gives each block a segment of one row, and each thread a few points of it. */

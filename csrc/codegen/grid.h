@@ -29,12 +29,12 @@ void ci_domain_decode(CiBuild *b, const CiDomain *domain, const CiExpr *number, 
 void ci_domain_add(CiBuild *b, const CiDomain *domain, const CiExpr *const *to, int lanes);
 /* A point has memory that the threads of a block share. */
 bool ci_domain_has_scratch(const CiDomain *domain);
-/* So few rounds of the threads, and so well known how many, that they are written one by one. */
+/* True if the rounds of the threads are few, and their number is known, so that they are unrolled. */
 bool ci_domain_unrolls(const CiBuild *b, const CiDomain *domain, int lanes, int threads);
 
-/* Into a loop over the threads of a block; its variable. */
+/* Enters a loop over the threads of a block. Returns its variable. */
 const CiExpr *ci_domain_enter_threads(CiBuild *b, int threads);
-/* Into a loop over pairs of threads, x and y. */
+/* Enters a loop over pairs of threads, x and y. Returns the block around it. */
 CiStmts *ci_domain_enter_pairs(CiBuild *b, CiRunMode run, int threads, const CiExpr **x,
                                const CiExpr **y);
 

@@ -522,6 +522,12 @@ ci_build_iteration(CiBuild *b, const CiStmts *body, const CiExpr *var, const CiE
     return ci_build_at(b, body, &iteration);
 }
 
+void
+ci_build_jammed(CiBuild *b, const CiStmts *body, const CiExpr *var, const CiExpr *first, int count)
+{
+    ci_build_at(b, body, &(CiAt){1, &var, &first, var, 1, NULL, count});
+}
+
 CiGroups
 ci_build_groups(CiBuild *b, const char *stem, const CiExpr *count, int64_t size)
 {

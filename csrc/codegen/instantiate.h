@@ -20,6 +20,9 @@ typedef struct CiAt {
 const int *ci_build_at(CiBuild *b, const CiStmts *body, const CiAt *at);
 /* One iteration of a loop, with its variable replaced by `at`. */
 const int *ci_build_iteration(CiBuild *b, const CiStmts *body, const CiExpr *var, const CiExpr *at);
+/* `count` iterations of a loop from `first` on, each statement for all of them before the next statement
+ * (unroll and jam: Allen, Kennedy, Optimizing Compilers for Modern Architectures, 2001). */
+void ci_build_jammed(CiBuild *b, const CiStmts *body, const CiExpr *var, const CiExpr *first, int count);
 /* Loops over `count` iterations in groups of `size`, with the body entered: `first` is the number of
  * the first iteration of a group, `done` that of all groups. And over those that are left. */
 typedef struct CiGroups {

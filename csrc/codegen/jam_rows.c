@@ -1,7 +1,6 @@
-/* Unroll and jam for rows that read the same elements (Allen, Kennedy, Optimizing Compilers for
- * Modern Architectures, 2001): a thread block of a GPU takes a few neighbouring rows. An element
- * that several of these rows read is loaded once, by the thread that uses it. Folds of the rows become one fold
- * with a reduction for each row.
+/* Unroll and jam for rows that read the same elements: a thread block of a GPU takes a few neighbouring
+ * rows. An element that several of these rows read is loaded once, by the thread that uses it. Folds of the
+ * rows become one fold with a reduction for each row.
  *
  *   for i<n parallel { for j<m vector { x[m*i + j] + x[m*i + m + j] } }  ->
  *   for g<n//4 parallel { for j<m vector { the same for 4*g, 4*g + 1, 4*g + 2, 4*g + 3 } } */
@@ -121,6 +120,6 @@ ci_jam_rows(CiBuild *b)
         ci_build_for(b, "g", ci_expr_floordiv(b->sym, rows->extents[0], few), CI_RUN_parallel);
     CiStmts *outside = ci_build_enter(b, &groups->body);
     const CiExpr *at = ci_expr_mul(b->sym, groups->vars[0], few);
-    ci_build_at(b, &rows->body, &(CiAt){1, &first, &at, first, 1, NULL, count});
+    ci_build_jammed(b, &rows->body, first, at, count);
     ci_build_leave(b, outside);
 }

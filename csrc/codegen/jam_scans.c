@@ -1,6 +1,5 @@
-/* Unroll and jam for scans of rows (Allen, Kennedy, Optimizing Compilers for Modern Architectures,
- * 2001): a step depends only on the previous step of its own row, so the steps of several rows
- * overlap.
+/* Unroll and jam for scans of rows: a step depends only on the previous step of its own row, so the
+ * steps of several rows overlap.
  *
  *   for i<n parallel { alloc c  for j<m vector { cumsum in c } }  ->
  *   for i<n parallel runs r {
@@ -12,7 +11,7 @@
 #include "codegen/instantiate.h"
 #include "codegen/codegen.h"
 
-/* ---- what has this form ---- */
+/* ---- which loops have this form ---- */
 
 static bool
 is_other(const CiStmt *stmt)
@@ -20,7 +19,7 @@ is_other(const CiStmt *stmt)
     return !ci_stmt_is_straight(stmt);
 }
 
-/* A loop of values and stores alone, some of which run along it. */
+/* True for a loop over lanes that consists of values and stores, some of which scan along it. */
 static bool
 runs(const CiStmt *loop)
 {
@@ -31,7 +30,7 @@ runs(const CiStmt *loop)
            !ci_stmts_have(&loop->body, ci_stmt_is_ufunc);
 }
 
-/* The innermost loop over units, where one is a row. */
+/* Finds the innermost loop over units, if a unit is one row; else NULL. */
 static CiStmt *
 find_rows(const CiProc *proc)
 {
@@ -61,8 +60,7 @@ jam(CiBuild *b, CiStmt *rows)
                                ci_expr_add(sym, rows->extents[0], ci_expr_const(sym, 1)));
     CiStmts *outside = ci_build_enter(b, &rows->body);
     CiGroups groups = ci_build_groups(b, "g", rows->runs, few);
-    const CiExpr *at = ci_expr_add(sym, first, groups.first);
-    ci_build_at(b, &body, &(CiAt){1, &first, &at, first, 1, NULL, few});
+    ci_build_jammed(b, &body, first, ci_expr_add(sym, first, groups.first), few);
     ci_build_leave(b, groups.outside);
     CiGroups left = ci_build_left(b, "q", rows->runs, groups.done);
     ci_build_iteration(b, &body, first, ci_expr_add(sym, first, left.first));

@@ -90,7 +90,7 @@ is_worth_it(Histogram *y, CiDomain *points)
     return ci_domain_count(y->b->sym, points, 1)->high >= CI_CHOOSE(y->b, histogram_blocks) * y->threads * rounds_of(y);
 }
 
-/* Of `count` things in rounds this thread's next, where there is one. */
+/* Enters a loop over rounds, in each of which a thread takes one of `count` items, if there is one left. */
 static const CiExpr *
 enter_rounds(Histogram *y, const CiExpr *first, int64_t rounds, const CiExpr *count)
 {

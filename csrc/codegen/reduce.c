@@ -93,7 +93,7 @@ reduce_serial(CiReducer *r)
     ci_build_leave(&r->b, outside);
 }
 
-/* Of a block, in strips where it lies along several axes. */
+/* Adds the elements of a block, through strips if they are along several axes. */
 static void
 chains_of_block(CiReducer *r, const CiExpr *first, const CiExpr *count)
 {

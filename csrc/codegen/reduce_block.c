@@ -310,7 +310,7 @@ typedef struct Fetch {
     const CiExpr *first; /* of the iteration */
 } Fetch;
 
-/* Of a part of a row what follows is another's. */
+/* True if the fold ends before a prefetch of elements that far ahead would pay off: another part of the row reads them. */
 static bool
 ends_before(const CiReducer *r, int64_t elements)
 {

@@ -8,12 +8,12 @@
 #include "codegen/reduction.h"
 
 #define MAX_LEVELS 48
-/* Where no register has to hold them: vectors of accumulators that are evaluated together. */
+/* Vectors of accumulators that are evaluated together if they need no registers. */
 #define LANES_AT_ONCE CI_PAIRWISE_LENGTH
 
 /* ---- trees ---- */
 
-/* Where a walk through the tree is. */
+/* The position of a traversal of the tree. */
 typedef struct Walk {
     CiMemory *level;     /* subtrees that it is in */
     CiMemory *right;     /* per level: elements on its right, 0 when the walk has come there */
@@ -41,7 +41,7 @@ new_number(CiReducer *r, const char *stem, const CiExpr *value)
     return made;
 }
 
-/* To the leftmost block of this subtree. */
+/* Moves to the leftmost block of this subtree. */
 static void
 descend(CiReducer *r, const Walk *walk, const CiExpr *count)
 {
@@ -68,7 +68,7 @@ level_above(CiReducer *r, const Walk *walk)
     return ci_build_named(&r->b, ci_expr_sub(r->b.sym, level, one));
 }
 
-/* Subtrees that end here: what is pending is on the left of the sums. */
+/* Ends subtrees: adds the pending sums, which are left operands, to the sums. */
 static void
 ascend(CiReducer *r, const Walk *walk)
 {
@@ -109,7 +109,7 @@ count_leaves(const CiReducer *r, const CiExpr *count)
     return count_leaves(r, half) + count_leaves(r, ci_expr_sub(r->b.sym, count, half));
 }
 
-/* Few leaves need no walk. */
+/* True if the tree has so few leaves that it is unrolled. */
 static bool
 is_written_out(const CiReducer *r, const CiExpr *count)
 {
@@ -183,7 +183,7 @@ at_places(CiReducer *r, int64_t count, void (*act)(CiReducer *r, CiOp fold, int 
     ci_build_leave(&r->b, outside);
 }
 
-/* A tree of equal leaves needs no walk either: the sums of all leaves, then level by level. */
+/* Adds a tree of equal leaves: first the sums of all leaves, then level by level. */
 static void
 add_even_tree(CiReducer *r, const CiExpr *first, int64_t leaf, int64_t leaves)
 {
@@ -263,7 +263,7 @@ add_chunk(CiReducer *r, const CiExpr *first, const CiExpr *count)
     ci_reduce_each(r, true, false, take_sums);
 }
 
-/* Chunks of a block, of which `extent` elements are here. */
+/* Adds a block of `extent` elements chunk by chunk. */
 static void
 add_chunks(CiReducer *r)
 {
@@ -277,7 +277,7 @@ add_chunks(CiReducer *r)
     ci_build_leave(&r->b, piece.outside);
 }
 
-/* The loops around blocks. */
+/* Enters the loops around blocks. */
 static void
 enter_outer(CiReducer *r, int count)
 {
@@ -297,7 +297,7 @@ add_each(CiReducer *r, const CiExpr *first, const CiExpr *count)
     ci_build_leave(&r->b, outside);
 }
 
-/* Blocks of one element. */
+/* Adds blocks of one element each, in order. */
 static void
 add_in_order(CiReducer *r)
 {
@@ -333,15 +333,15 @@ finish_free(CiReducer *r, CiOp fold, int at, int count)
     ci_reduce_store(r, r->fold->into + at, count, zero, values, NULL);
 }
 
-/* In what is added up there are functions, which are not asked for before. */
+/* True if the elements are results of functions that no ufunc loop computes beforehand. */
 static bool
 has_math(const CiReducer *r)
 {
     return ci_stmts_have(&r->body, ci_stmt_is_math) && !ci_reduce_calls_ufunc(r);
 }
 
-/* Chains of additions are what takes long, unless there is mathematics, or other results are in
- * lanes: then several are under way. */
+/* True if chains of additions take most of the time, so that several blocks are added at once: not if elements are
+ * results of functions, or if lanes are other results. */
 static bool
 takes_chains(const CiReducer *r)
 {
@@ -392,7 +392,7 @@ add_blocks(CiReducer *r)
     ci_reduce_each(r, false, true, finish_free);
 }
 
-/* Both orders, where a size says which one it is. */
+/* Adds code for both orders if a size decides between them when the program runs. */
 static void
 add_alone_or_in_order(CiReducer *r)
 {

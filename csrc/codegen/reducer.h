@@ -147,7 +147,7 @@ void ci_reduce_fill_strips(CiReducer *r, const CiExpr *first, const CiExpr *coun
  * many is filled at once. Returns the number of the first element in the window. */
 void ci_reduce_open_window(CiReducer *r);
 const CiExpr *ci_reduce_through_window(CiReducer *r, const CiExpr *first, const CiExpr *count);
-/* All elements, a piece at a time: fills strips, and calls add for what is read from them. */
+/* Reduces all elements piece by piece: fills strips, and calls add for the elements that are in them. */
 void ci_reduce_in_pieces(CiReducer *r,
                          void (*add)(CiReducer *r, const CiExpr *first, const CiExpr *count));
 

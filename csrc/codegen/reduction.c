@@ -92,7 +92,7 @@ step_position(CiBuild *b, CiOp fold, int lanes, int *acc, const int *lifted)
     take_where(b, lanes, ci_reduction_is_better(b, fold, lanes, acc[0], lifted[0]), acc, lifted);
 }
 
-/* Of equal ones the first, wherever its part was. */
+/* Among equal elements the first one wins, in whichever part it is. */
 static void
 combine_position(CiBuild *b, CiOp fold, int lanes, int *acc, const int *later)
 {
@@ -112,7 +112,7 @@ identity_of_position(CiOp fold, int k, CiDtype dtype)
 
 /* ---- the maximum, and the sum of exp(x - it) ---- */
 
-/* Of elements all of which are -inf, or one of which is inf or no number, the sum is no number. */
+/* The sum is NaN if all elements are -inf, or if one of them is inf or NaN. */
 static void
 lift_exp_sum(CiBuild *b, int element, int *lifted)
 {

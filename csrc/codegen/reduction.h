@@ -29,10 +29,10 @@ const CiReduction *ci_reduction_of(CiOp fold);
 /* The initial value of accumulator k. */
 CiConst ci_reduction_identity(CiOp fold, int k, CiDtype dtype);
 
-/* Of argmax and argmin: value is more extreme than best. */
+/* A bool of argmax and argmin: value is more extreme than best. */
 int ci_reduction_is_better(CiBuild *b, CiOp fold, int lanes, int best, int value);
 
-/* And what a reduction of nothing is: a sum +0, though it begins from -0. */
+/* The result of a reduction without elements: of a sum +0, although its initial value is -0. */
 CiConst ci_reduction_of_nothing(CiOp fold, int k, CiDtype dtype);
 
 #endif

@@ -32,49 +32,5 @@ CiMemory *ci_split_add_partial(CiBuild *b, CiDtype dtype, const CiExpr *position
  * visible effect. */
 bool ci_fold_is_search(const CiStmt *fold);
 bool ci_search_is_for_true(const CiStmt *fold);
-/* split_scan.c: makes two procs of a loop that scans or packs. */
-void ci_split_running(CiBuild *b);
-
-/* ---- partial_scan.c: a loop that scans or packs, in chunks ---- */
-
-#define CI_MAX_CELLS 16
-
-/* A value that is carried from element to element. */
-typedef struct CiCell {
-    CiMemory *memory;
-    CiOp fold, scan; /* sum, cumsum; of a pack, which counts, too */
-    int value;       /* what an element adds: that of a scan, the mask of a pack */
-    bool is_count;
-    const CiExpr *position;         /* of an element; NULL: it counts from the cell's start */
-    CiMemory *partials, *before, *own; /* scans.c: of the threads of a block */
-} CiCell;
-
-/* The value of a scan, or of a pack the mask. */
-int ci_cell_operand(const CiStmt *stmt);
-/* The cells of a body's scans and packs; returns how many. */
-int ci_cells_find(CiContext *ctx, const CiStmts *body, CiCell *cells);
-/* The values of a body that do not depend on cells; the yield at the end is what cells add. */
-CiStmts ci_cells_lift(const CiBuild *b, const CiStmts *body, const CiCell *cells, int ncells);
-
-typedef struct CiRunner {
-    CiBuild b;
-    CiStmt *loop;
-    const CiExpr *chunks, *chunk;  /* number of chunks; index of the current one */
-    const CiExpr *first, *count; /* elements of the current chunk, set by ci_running_begin_chunk */
-    CiCell cells[CI_MAX_CELLS];
-    int ncells;
-} CiRunner;
-
-CiRunner ci_running_find(const CiBuild *b);
-/* Adds a loop over chunks to the empty body of r->b.proc, and enters the loop's body. */
-void ci_running_begin_chunk(CiRunner *r);
-/* Emits the totals of a chunk: one register per cell. */
-CiMemory **ci_running_add_totals(CiRunner *r);
-/* Moves the statements before the loop; returns those after it. */
-CiStmts ci_running_move_front(CiRunner *r, CiStmts *whole);
-/* The loop over the chunk's elements. */
-void ci_running_pass(CiRunner *r);
-/* Emits the statements after the loop, which the last part executes. */
-void ci_running_end(CiRunner *r, CiStmts rest);
 
 #endif

@@ -11,6 +11,7 @@
 
 #include "codegen/independence.h"
 #include "codegen/reducer.h"
+#include "codegen/scan.h"
 #include "analysis/occupancy.h"
 
 static void
@@ -80,7 +81,7 @@ step_down(CiSplitter *s, const CiStmt *fold, const CiExpr *is_right, const CiExp
     return ci_build_named(&s->b, ci_expr_add(sym, left, ci_expr_mul(sym, is_right, rest)));
 }
 
-/* All parts are alike: each subtree has as many elements. */
+/* True if all subtrees have the same number of elements. */
 static bool
 is_even(CiSplitter *s, const CiStmt *fold, const CiExpr *count, int chunks)
 {
@@ -169,7 +170,7 @@ chunks_from_here(CiSplitter *s)
     return ci_build_index(&s->b, ci_expr_sub(s->b.sym, s->chunks, s->chunk));
 }
 
-/* Loads the word: true if the answer is known, and no element of this part. */
+/* Loads the word: true if the answer is known and is not in this part. */
 static int
 load_flag(CiSplitter *s, CiMemory *word)
 {
@@ -247,7 +248,7 @@ alloc_bool(CiSplitter *s, const char *stem)
                           ci_expr_const(s->b.sym, 1));
 }
 
-/* One thread of a block asks for all of it: a fold of one element. */
+/* Lets one thread ask for the whole block, by a fold of one element. */
 static int
 ask_for_block(CiSplitter *s, const CiStmt *fold, CiMemory *word)
 {
@@ -263,7 +264,7 @@ ask_for_block(CiSplitter *s, const CiStmt *fold, CiMemory *word)
     return ci_build_load(&s->b, reported, zero, 1);
 }
 
-/* A block's part in pieces, until it or another has found the answer. */
+/* Folds the part of a block in pieces, until this block or another one has found the answer. */
 static void
 fold_in_pieces(CiSplitter *s, CiStmt *fold, CiMemory **into, const CiExpr *first,
                const CiExpr *count)
@@ -312,7 +313,7 @@ ci_split_fold_chunk(CiSplitter *s, CiStmt *fold, const CiExpr *first, const CiEx
     }
 }
 
-/* ---- what they left ---- */
+/* ---- partial results ---- */
 
 static bool
 is_free(const CiStmt *fold)
@@ -377,7 +378,7 @@ finish_fold(void *arg, CiStmt *stmt)
     s->npartials += count;
 }
 
-/* Of a proc of parts nothing else is left. */
+/* Replaces a reduction by that of the current chunk. The other statements of the proc are dropped. */
 static void
 chunk_fold(void *arg, CiStmt *stmt)
 {
@@ -407,7 +408,7 @@ make_finish(CiSplitter *s, const CiProc *proc)
     rewrite_folds(s, finish_fold);
 }
 
-/* Units are parts of points; lanes stay inside. */
+/* Makes the proc of the chunks: units are chunks of points, and lanes stay inside. */
 static void
 make_chunks(CiSplitter *s, CiProc *proc)
 {
@@ -485,8 +486,7 @@ count_chunks(const CiSplitter *s, const CiExpr *points)
     return CI_CHOOSE(&s->b, chunk_blocks) * multiprocessors / (blocks ? blocks : 1);
 }
 
-/* A fold so long, of so few points, that a card would have little to do: how many parts depends on
- * sizes alone. */
+/* Splits a long reduction of few points, which would not fill a GPU. The number of chunks depends on sizes only. */
 void
 ci_split_blocks(CiBuild *b)
 {
@@ -498,7 +498,7 @@ ci_split_blocks(CiBuild *b)
     if (proc->head.is_tree || proc->is_finish)
         return;
     if (proc->head.chunks) {
-        ci_split_running(b);
+        ci_split_scan(b);
         return;
     }
     for (int k = 0; k < proc->head.naxes; k++) {

@@ -105,7 +105,7 @@ fill(Tiler *t, const CiAccess *from, CiMemory *tile)
     int lanes = t->b.machine->vector_bytes / (int)ci_dtype_size(tile->dtype);
     CiStmts *outside = t->b.to;
     lanes = lanes < CI_TRANSPOSE_LANES ? lanes : CI_TRANSPOSE_LANES;
-    if (t->b.machine->threads || !has_vectors(tile->dtype)) {
+    if (lanes < 2 || !has_vectors(tile->dtype)) {
         move_rest(t, from, tile, number(t, 0), number(t, 0), t->columns);
         return;
     }

@@ -43,7 +43,7 @@ add_strips(Vectorizer *v, const CiStmt *loop, int lanes)
     ci_build_leave(&v->b, outside);
 }
 
-/* Of rows of accumulators. */
+/* Counts the registers of rows of accumulators. */
 static void
 count_registers(void *arg, const CiStmt *stmt)
 {

@@ -66,6 +66,33 @@ ci_block_visit(CiBlock *block, void (*visit)(void *arg, CiNode *node), void *arg
     }
 }
 
+bool
+ci_block_has(const CiBlock *block, bool (*is)(void *arg, const CiNode *node), void *arg)
+{
+    bool has = false;
+    for (int k = 0; k < block->nnodes && !has; k++) {
+        const CiNode *node = block->nodes[k];
+        has = is(arg, node);
+        for (int b = 0; b < node->nblocks && !has; b++)
+            has = ci_block_has(node->blocks[b], is, arg);
+    }
+    return has;
+}
+
+void
+ci_block_filter(CiBlock *block, bool (*keeps)(void *arg, CiNode *node), void *arg)
+{
+    int count = 0;
+    for (int k = 0; k < block->nnodes; k++) {
+        CiNode *node = block->nodes[k];
+        for (int b = 0; b < node->nblocks; b++)
+            ci_block_filter(node->blocks[b], keeps, arg);
+        if (keeps(arg, node))
+            block->nodes[count++] = node;
+    }
+    block->nnodes = count;
+}
+
 static void
 number_value(void *arg, CiNode *node)
 {

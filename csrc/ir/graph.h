@@ -291,6 +291,10 @@ int ci_node_nstarts(const CiNode *node);   /* entries of starts */
 void ci_graph_number(CiGraph *g);          /* ids 0.. in order, for printing */
 /* Calls visit for each node of the block and of the blocks inside, params first, in order; those of a region after it. */
 void ci_block_visit(CiBlock *block, void (*visit)(void *arg, CiNode *node), void *arg);
+/* True if `is` holds for a node of the block, or of the blocks inside. */
+bool ci_block_has(const CiBlock *block, bool (*is)(void *arg, const CiNode *node), void *arg);
+/* Removes the nodes of the block for which `keeps` is false. A node comes after those of the blocks inside of it. */
+void ci_block_filter(CiBlock *block, bool (*keeps)(void *arg, CiNode *node), void *arg);
 int ci_graph_node_count(const CiGraph *g); /* blocks inside included */
 /* A copy of g in another context, symbols re-interned. */
 CiGraph *ci_graph_copy_to(CiContext *ctx, const CiGraph *g);

@@ -36,7 +36,7 @@ typedef enum CiFamily {
 /* Columns of choices.def. */
 typedef enum CiColumn { CI_COLUMN_lanes, CI_COLUMN_threads, CI_COLUMN_COUNT } CiColumn;
 
-#define CI_MACHINES(M) M(generic) M(x86_64_v2) M(x86_64_v3) M(x86_64_v4) M(armv8) M(interp) M(sm_90)
+#define CI_MACHINES(M) M(generic) M(cpu) M(interp) M(sm_90)
 typedef enum CiMachineId {
 #define M(name) CI_MACHINE_##name,
     CI_MACHINES(M)
@@ -45,7 +45,7 @@ typedef enum CiMachineId {
 } CiMachineId;
 
 typedef struct CiMachine {
-#define PARAMETER(type, name, generic, v2, v3, v4, armv8, interp, sm_90, doc) type name;
+#define PARAMETER(type, name, generic, cpu, interp, sm_90, doc) type name;
 #include "ir/machine.def"
     /* NULL if vector instructions compute the operation in lanes, else the reason: then its loop is
      * left to a compiler. NULL: all operations have them. */
@@ -73,5 +73,7 @@ typedef struct CiMachine {
 
 /* A row of machine.def, without names, functions and choices. */
 CiMachine ci_machine(CiMachineId id);
+/* The row `cpu` with vector registers of so many bytes, and that many of them. */
+CiMachine ci_machine_of_cpu(int vector_bytes, int vector_registers);
 
 #endif

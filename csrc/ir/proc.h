@@ -19,8 +19,9 @@
  * `finishes k0`: the proc runs after k0. `tree`: its loops are those of regions. A builder replaces
  * the loops of a `template product`. Points are loops `over i0, i1 by 64 in lanes`: i1 has tiles of
  * 64 iterations, which are lanes. `rows [s1] up to 16`: shorter rows are lanes. A reduction is split
- * into `chunks [46] of [65536]`. Without `of` the parts are subtrees. The parts of a scan may be
- * `chained`.
+ * into `parts [46] of [65536]`. Without `of` the parts are subtrees. The parts of a scan may be
+ * `chained`: each starts from the prefix that the one before publishes. With `totals first` each
+ * computes its total before it waits.
  *
  * Loops count from 0 to their extent in steps of one, and say how they run. Iterations of
  * `for t0<n serial in order {` may read what those before them have stored. The body of
@@ -40,6 +41,9 @@
  * of one store come in order: with an operation (`store add m[i] = %1`) each is combined with what
  * those before it have left. Of several `store m[i] = %1 in order` at one element the last
  * is left.
+ *
+ * On machines without vector registers, `%2: f32x4 = sqrt %1 joined` means that one loop over lanes executes the
+ * statement and the one before it. An access `aligned` moves its lanes at once (proc_lane_loops.c).
  *
  * `apply numpy_exp y[0] of x[i] for [n]` calls the loop of a ufunc for n elements, and is what
  * becomes of a let with such an operation; stride [0] is one element for all of them.
@@ -148,6 +152,7 @@ typedef struct CiMemory {
 typedef struct CiAccess {
     CiMemory *memory;
     const CiExpr *index, *stride; /* NULL: 1 */
+    bool is_aligned;   /* its lanes move at once; set by lane_loops */
     CiConst otherwise; /* what a load is in lanes that are not live; 0 if nothing is said */
 } CiAccess;
 
@@ -168,6 +173,7 @@ struct CiStmt {
     CiStmt *next;
     CiLoc loc;           /* of the user's line it came from, or none */
     CiStmts body, other; /* for, loop, fold, if; other: the else branch */
+    bool in_lane_loop;   /* the loop over lanes of the statement before executes it; set by lane_loops */
     /* for; fold: walked in C order */
     const CiExpr **vars, **extents;
     int nvars;
@@ -231,6 +237,7 @@ typedef struct CiProcHead {
     const CiExpr *chunks, *chunk; /* chunks of its reduction or scan, NULL: one; elements of each, NULL:
                                    they are subtrees */
     bool is_chained;            /* a chunk starts from the prefix that the one before publishes */
+    bool totals_first;          /* of a chain: each chunk computes its total before it waits */
     const CiExpr *unit_work;    /* elements that a unit accesses, about; NULL: not known */
     const CiLoc *locs;
     int nlocs;
@@ -323,6 +330,17 @@ bool ci_stmt_reduces_by_halves(const CiStmt *reduction);
 bool ci_stmt_is_straight(const CiStmt *stmt);
 /* A let that a loop of NumPy's computes. */
 bool ci_stmt_is_ufunc(const CiStmt *stmt);
+/* proc_lane_loops.c. A statement with lanes, which may begin a loop over them. */
+bool ci_stmt_is_in_lanes(const CiProc *proc, const CiStmt *stmt);
+/* One half of the lanes of a value. */
+bool ci_stmt_is_half(const CiStmt *stmt);
+/* The symbols that have a value in each lane: symbol -> its bind. */
+CiMap *ci_proc_lane_symbols(CiContext *ctx, const CiProc *proc);
+bool ci_expr_has_lanes(const CiMap *lane_symbols, const CiExpr *e);
+/* True if the lanes of the access are contiguous, and its index is a multiple of their number. */
+bool ci_stmt_may_be_aligned(CiSym *sym, const CiProc *proc, const CiMap *lane_symbols, const CiStmt *stmt);
+/* True if the loop over lanes that begins at `first` may execute a later statement. */
+bool ci_lane_loop_takes(const CiProc *proc, const CiStmt *first, const CiStmt *stmt);
 /* Adds to each value's count how often it is an operand or tested. */
 void ci_stmts_count_uses(const CiStmts *stmts, int *uses);
 

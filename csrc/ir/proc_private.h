@@ -85,6 +85,8 @@ _Noreturn void ci_proc_fail(CiProcVerifier *v, const CiStmt *stmt, const char *w
 
 /* proc_tickets.c: checks that units which wait for others never wait forever. */
 void ci_proc_verify_turns(CiProcVerifier *v);
+/* proc_lane_loops.c: checks the marks of loops over lanes. */
+void ci_proc_verify_lane_loops(CiProcVerifier *v);
 
 /* proc_bounds.c: adds what the tests of a statement say where they hold, or where they do not. */
 /* smaller + by <= larger */

@@ -96,6 +96,7 @@ io_access(CiProcIo *p, CiAccess *at)
     at->memory = io_memory(p, at->memory);
     ci_io_expr(&p->io, "[", &at->index, "]");
     ci_io_if(&p->io, " stride [", &at->stride, "]");
+    at->is_aligned = ci_io_flag(&p->io, " aligned", at->is_aligned);
 }
 
 static CiCondition
@@ -380,6 +381,7 @@ io_line(CiProcIo *p, CiStmt *stmt)
     bool is_empty = !*pattern || (f->out && *pattern == '[' && !has_group(f, stmt, pattern + 1));
     ci_io_text(f, is_empty ? "" : " ");
     io_pattern(p, stmt, pattern);
+    stmt->in_lane_loop = ci_io_flag(f, " joined", stmt->in_lane_loop);
     if (is_let && !f->out)
         define(p, stmt, value);
     return stmt;

@@ -38,6 +38,7 @@ io_head(CiTextIo *f, CiProc *proc)
         head->short_row = ci_io_int(f, head->short_row);
     }
     head->is_chained = ci_io_flag(f, " chained", head->chunks && head->is_chained);
+    head->totals_first = head->is_chained && ci_io_flag(f, " totals first", head->totals_first);
     ci_io_if(f, " parts [", &head->chunks, "]");
     if (head->chunks)
         ci_io_if(f, " of [", &head->chunk, "]");

@@ -382,8 +382,7 @@ is_of_pairs(const CiStmt *stmt)
 static void
 verify_threads(CiProcVerifier *v, const CiStmt *stmt)
 {
-    bool is_grid = stmt->run == CI_RUN_grid,
-         is_pair = is_of_pairs(stmt),
+    bool is_grid = stmt->run == CI_RUN_grid, is_pair = is_of_pairs(stmt),
          is_shared = stmt->run == CI_RUN_thread || is_pair;
     require(v, stmt, !is_grid || v->nblocks == 1, "blocks of threads are inside of something");
     require(v, stmt, !is_shared || (v->ngrids && !v->thread && !v->nmeets),
@@ -587,6 +586,7 @@ verify_proc(const CiProcs *procs, const CiProc *proc)
     verify_block(v, &proc->body, NULL);
     ci_stmts_visit(&proc->body, find_reported, v);
     ci_proc_verify_turns(v);
+    ci_proc_verify_lane_loops(v);
     return v->nunproved;
 }
 

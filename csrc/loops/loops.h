@@ -31,7 +31,7 @@ typedef struct CiLoopPass {
     void (*regions)(const CiLoopRewriter *r, CiItem *item);
 } CiLoopPass;
 
-/* In their order. */
+/* The passes by their position in the order. */
 int ci_loop_pass_count(void);
 const CiLoopPass *ci_loop_pass_at(int position);
 

@@ -3,8 +3,8 @@
  * places. */
 #include "loops/loops.h"
 
-/* Of strides whose sizes are symbols, the multiple is the larger one: sizes of 0 and 1 aside, for
- * which no order matters. */
+/* True if stride a is larger than b. If their sizes are symbols, a multiple of b is larger: for sizes
+ * of 0 and 1, which would contradict this, the order has no effect. */
 static bool
 is_farther(const CiLoopRewriter *r, const CiExpr *a, const CiExpr *b)
 {

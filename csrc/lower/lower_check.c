@@ -35,8 +35,9 @@ ci_lowering_check(CiLowering *low, CiNode *node)
 }
 
 static bool
-may_fail(CiLowering *low, const CiNode *node)
+may_fail(void *arg, const CiNode *node)
 {
+    CiLowering *low = arg;
     if (node->op != CI_OP_define)
         return node->op == CI_OP_check || (node->ext != NULL && node->ext->may_fail);
     CiSym *sym = low->graph->sym;
@@ -46,20 +47,6 @@ may_fail(CiLowering *low, const CiNode *node)
          is_below =
              ci_expr_equals_const(limit, CI_INFINITY) || ci_range_is_below(sym, range, limit);
     return !is_from || !is_below;
-}
-
-static bool
-block_may_fail(CiLowering *low, const CiBlock *block)
-{
-    for (int k = 0; k < block->nnodes; k++) {
-        const CiNode *node = block->nodes[k];
-        bool fails = may_fail(low, node);
-        for (int b = 0; b < node->nblocks && !fails; b++)
-            fails = block_may_fail(low, node->blocks[b]);
-        if (fails)
-            return true;
-    }
-    return false;
 }
 
 /* Finds the position after which arguments may be written. A check in a loop runs again in the next
@@ -75,7 +62,7 @@ ci_lowering_find_checks(CiLowering *low)
         if (may_fail(low, node))
             low->fail_end = node->id;
         for (int b = 0; b < node->nblocks; b++)
-            if (block_may_fail(low, node->blocks[b]))
+            if (ci_block_has(node->blocks[b], may_fail, low))
                 low->fail_end = state->end[node->nblocks - 1];
     }
 }

@@ -6,24 +6,18 @@
 #include "passes/pass.h"
 
 static bool
-block_has_effect(const CiBlock *block)
+has_effect(void *arg, const CiNode *node)
 {
-    for (int k = 0; k < block->nnodes; k++) {
-        if (ci_op_has(block->nodes[k]->op, CI_FACT_effect))
-            return true;
-        for (int b = 0; b < block->nodes[k]->nblocks; b++)
-            if (block_has_effect(block->nodes[k]->blocks[b]))
-                return true;
-    }
-    return false;
+    (void)arg;
+    return ci_op_has(node->op, CI_FACT_effect);
 }
 
 static bool
 is_needed(const CiNode *node)
 {
-    bool needed = node->is_live || ci_op_has(node->op, CI_FACT_effect);
+    bool needed = node->is_live || has_effect(NULL, node);
     for (int b = 0; !needed && b < node->nblocks; b++)
-        needed = block_has_effect(node->blocks[b]);
+        needed = ci_block_has(node->blocks[b], has_effect, NULL);
     return needed;
 }
 

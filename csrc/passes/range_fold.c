@@ -543,21 +543,16 @@ decide_node(CiNode *node)
     node->value = ci_const_int(CI_DTYPE_bool, range.low);
 }
 
-static void
-decide_block(CiBlock *block)
+/* A check that cannot fail is removed. */
+static bool
+keeps_decided(void *arg, CiNode *node)
 {
-    int kept = 0;
-    for (int k = 0; k < block->nnodes; k++) {
-        CiNode *node = block->nodes[k];
-        for (int b = 0; b < node->nblocks; b++)
-            decide_block(node->blocks[b]);
-        if (node->op == CI_OP_check && range_of(node->args[0]).low == 1)
-            continue;
-        if (node->dtype != CI_DTYPE_none)
-            decide_node(node);
-        block->nodes[kept++] = node;
-    }
-    block->nnodes = kept;
+    (void)arg;
+    if (node->op == CI_OP_check && range_of(node->args[0]).low == 1)
+        return false;
+    if (node->dtype != CI_DTYPE_none)
+        decide_node(node);
+    return true;
 }
 
 void
@@ -568,5 +563,5 @@ ci_pass_decide(CiGraph *g)
         clear_node(g, g->inputs[k]);
     ci_block_visit(g->body, clear_node, g);
     walk_block(&d, g->body);
-    decide_block(g->body);
+    ci_block_filter(g->body, keeps_decided, NULL);
 }

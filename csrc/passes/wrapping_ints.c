@@ -199,22 +199,15 @@ clear_block(CiContext *ctx, const CiBlock *block, const CiNode *region)
     return count;
 }
 
-static void
-drop_checks(CiBlock *block)
+static bool
+keeps_check(void *arg, CiNode *node)
 {
-    int kept = 0;
-    for (int k = 0; k < block->nnodes; k++) {
-        CiNode *node = block->nodes[k];
-        for (int b = 0; b < node->nblocks; b++)
-            drop_checks(node->blocks[b]);
-        if (node->op == CI_OP_check && node->nargs == 2) {
-            if (state_of(node->args[1])->need < NEED_value)
-                continue;
-            node->nargs = 1;
-        }
-        block->nodes[kept++] = node;
-    }
-    block->nnodes = kept;
+    (void)arg;
+    bool is_guard = node->op == CI_OP_check && node->nargs == 2;
+    if (is_guard && state_of(node->args[1])->need < NEED_value)
+        return false;
+    node->nargs = is_guard ? 1 : node->nargs;
+    return true;
 }
 
 void
@@ -232,5 +225,5 @@ ci_pass_wrap(CiGraph *g)
     demand_block(&w, g->body);
     while (w.depth > 0)
         spread(&w, w.stack[--w.depth]);
-    drop_checks(g->body);
+    ci_block_filter(g->body, keeps_check, NULL);
 }

@@ -40,7 +40,7 @@ find_maker(const CiScheduler *s, const CiFusion *reader, int before, bool has_pr
     return -1;
 }
 
-/* All that is between may run before the two. */
+/* True if all nests between the first and the third may run before both. */
 static bool
 may_move_down(CiScheduler *s, int first, int second, int third)
 {

@@ -1,5 +1,5 @@
-/* Where each buffer lives: a value made and read inside one kernel need not be memory. And what a
- * kernel takes: the pointers and sizes its code mentions. */
+/* Places buffers: a value that one kernel computes and reads needs no memory. Then finds the pointers
+ * and sizes that a kernel takes, which are those that its code has. */
 #include "schedule/plan.h"
 
 static void
@@ -243,7 +243,7 @@ ci_kernel_place_rows(const CiKernels *kernels, CiKernel *kernel)
     kernel->nbuffers = count;
 }
 
-/* All that stores it is in the kernel and knows where, and this nest is the first of them. */
+/* True if all stores to the target are in the kernel, at known elements, and `first` is the first of them. */
 static bool
 is_made_here(const CiScheduler *s, const CiKernel *kernel, const CiNest *first)
 {

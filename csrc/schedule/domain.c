@@ -16,7 +16,7 @@ merge_up_to(CiScheduler *s, CiNest *nest, int k, const CiExpr *extent)
     }
 }
 
-/* Of an axis that is longer, that many rows. */
+/* Splits an axis that is longer than `rows` into two, the outer of which has that many. */
 static void
 split_down_to(CiScheduler *s, CiNest *nest, int k, const CiExpr *rows)
 {

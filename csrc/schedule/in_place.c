@@ -66,7 +66,7 @@ is_flat(const CiKernel *kernel)
     return ci_kernel_has_loops(kernel) && !ci_kernel_tree(kernel);
 }
 
-/* Of the only nest that stores the buffer; stage -1: there is none, or one that stores a part. */
+/* Finds the only nest that stores the buffer. Stage -1: there is none, or it stores only a part. */
 static CiNestAt
 find_store(CiScheduler *s, const CiKernel *kernel, const CiBuffer *buffer)
 {
@@ -188,7 +188,7 @@ is_made_in_iteration(const Coalesce *c, const CiBuffer *buffer)
     return store.stage >= 0 && !is_read_before(kernel, buffer, store);
 }
 
-/* All that uses it is in the list, but for the return. */
+/* True if all uses of the buffer are in the list, except the return. */
 static bool
 is_of_list(const Coalesce *c, const CiBuffer *buffer)
 {

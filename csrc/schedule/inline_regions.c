@@ -219,7 +219,7 @@ fix_size(const CiScheduler *block, const CiScheduler *outside, CiBuffer *buffer)
     buffer->strides = ci_layout_dense_strides(block->ctx, block->sym, buffer->rank, sizes, order);
 }
 
-/* Also of what is only read: np.empty has contents, whatever they are. */
+/* Fixes sizes of targets, and of buffers that are only read: np.empty makes such ones. */
 static void
 fix_sizes(const CiScheduler *block, const CiScheduler *outside, const CiFusion *fusion)
 {

@@ -235,8 +235,8 @@ warm_bytes(const Sequence *q, const Node *node, const Node *before)
     return bytes;
 }
 
-/* Of those that wait for nobody: the lowest level, or who reads most of what was made last, first;
- * then who leaves least behind; then who comes first. */
+/* Chooses among the nodes that wait for no other. The goal decides first: the lowest level, or the node that
+ * reads most of what the last one made. Then the least memory that stays allocated decides, then the position. */
 static int
 choose(const Sequence *q, const int *ready, int nready, Goal goal, const Node *before)
 {
@@ -257,7 +257,7 @@ choose(const Sequence *q, const int *ready, int nready, Goal goal, const Node *b
     return best;
 }
 
-/* Of the nodes from first on, in a segment without barriers. */
+/* Orders the nodes from first on, which are a segment without barriers. */
 static void
 order_segment(Sequence *q, int first, int last, Goal goal, int *order)
 {

@@ -57,7 +57,7 @@ check_store(CiScheduler *s, const CiKernel *iterations, const CiAccesses *all, c
     return NULL;
 }
 
-/* Of the loops over `axes`, of which item is the innermost, together. */
+/* Why the nested loops over `axes` cannot run in parallel as one; item is the innermost. NULL: they can. */
 static const char *
 why_not_together(CiScheduler *s, const CiItem *item, const CiLoopTree *tree, CiKernelAxis *axes,
                  int count)

@@ -15,7 +15,7 @@ struct CiPlanned {
     uint64_t reads, stores; /* bits of the buffers that it loads, and of its target */
 };
 
-/* Of many buffers some share a bit. */
+/* The buffer's bit in a set. If there are more than 64 buffers, some share a bit. */
 static uint64_t
 bit_of(const CiBuffer *buffer)
 {
@@ -64,7 +64,7 @@ rewrite_nest(CiScheduler *s, const CiKernel *kernel, const CiNest *nest, int fir
     note_buffers(out);
 }
 
-/* Every pair of accesses of which one is a write: calls check, stops at the first reason. */
+/* Checks a pair of accesses, one of which is a write. Returns the reason against one kernel, or NULL. */
 typedef const char *(*CiPairCheck)(CiScheduler *s, const CiKernel *kernel, const CiExpr *a,
                                    const CiExpr *b);
 
@@ -91,7 +91,7 @@ check_pair(CiScheduler *s, const CiKernel *kernel, const CiNest *early, const Ci
     return why;
 }
 
-/* One stores what the other touches. Most pairs of a large kernel have no bit in common. */
+/* True if one nest stores a buffer that the other accesses. The bits of most pairs in a large kernel differ. */
 static bool
 depends(const CiPlanned *early, const CiPlanned *late)
 {
@@ -109,7 +109,7 @@ check_same_element(CiScheduler *s, const CiKernel *kernel, const CiExpr *a, cons
     return a == b ? NULL : "it is read at another index of the same loop";
 }
 
-/* Both store, one after the other, what the later one makes of the element. */
+/* True if both may store the same element in one loop, in their order: neither is a reduction or a scatter. */
 static bool
 can_store_both(const CiNest *early, const CiNest *late)
 {
@@ -117,7 +117,7 @@ can_store_both(const CiNest *early, const CiNest *late)
            !ci_nest_is_indirect(late);
 }
 
-/* late, which depends on early, may run in the same loop: on the element of the same iteration. */
+/* True if `late`, which depends on `early`, may run in the same loop: it reads the element of the same iteration. */
 static bool
 can_share_loop(CiScheduler *s, const CiKernel *kernel, const CiNest *early, const CiNest *late)
 {
@@ -126,7 +126,7 @@ can_share_loop(CiScheduler *s, const CiKernel *kernel, const CiNest *early, cons
     return check_pair(s, kernel, early, late, check_same_element) == NULL;
 }
 
-/* Where neither is free, both are told the same order. */
+/* True if both reductions may have one order: one is free, or their orders are equal. */
 static bool
 share_order(const CiNest *a, const CiNest *b)
 {
@@ -155,7 +155,7 @@ has_same_axes(const CiStage *stage, const CiPlanned *planned)
     return true;
 }
 
-/* None of those that it depends on in this stage forbids it. */
+/* True if the nest may share its loop with all nests of the stage that it depends on. */
 static bool
 fits_stage(CiScheduler *s, const CiKernel *kernel, int stage, const CiPlanned *all, int count,
            const CiPlanned *planned)
@@ -167,7 +167,7 @@ fits_stage(CiScheduler *s, const CiKernel *kernel, int stage, const CiPlanned *a
     return true;
 }
 
-/* From `first` on and not before any that it depends on; or a new one. */
+/* Finds a stage from `first` on, not before the stages that the nest depends on; else a new one. */
 static int
 find_stage(CiScheduler *s, const CiKernel *kernel, int first, const CiPlanned *all, int count,
            const CiPlanned *planned)
@@ -210,7 +210,7 @@ extents_match(const CiKernel *kernel, const CiNest *nest, int first)
     return true;
 }
 
-/* Both read the same buffer at the same outer index: running them together saves a read. */
+/* True if both nests read a buffer at the same outer index, so that one kernel reads it once. */
 static bool
 shares_reads(CiScheduler *s, const CiKernel *kernel, const CiNest *a, const CiNest *b)
 {
@@ -266,7 +266,7 @@ position_at(CiScheduler *s, CiKernel *kernel, const CiNest *nest, int first, CiP
     return NULL;
 }
 
-/* Its first or its last point axes are the outer ones, or are made so. */
+/* Adds the nest to the kernel: its first or its last point axes become the outer axes. Returns why not, or NULL. */
 static const char *
 place_nest(CiScheduler *s, CiKernel *kernel, const CiNest *nest, CiPlanned *all, int count)
 {
@@ -291,7 +291,7 @@ may_be_flat(const CiNest *nest)
     return nest->naxes >= 2 && nest->npoint == nest->naxes;
 }
 
-/* Without outer axes a nest of points runs along the one axis of another of as many elements. */
+/* If there are no outer axes, a pointwise nest may run along the only axis of another nest with as many elements. */
 static const CiNest *
 as_flat(CiScheduler *s, const CiNest *nest, int count, const CiFusionNest *nests)
 {
@@ -326,7 +326,7 @@ plan_from(CiScheduler *s, CiKernel *kernel, int first, int count, const CiFusion
     return ci_why_not_together(s, kernel, count);
 }
 
-/* A kernel over the first outer axes of a nest, empty. */
+/* Makes an empty kernel over the first point axes of the nest. */
 static CiKernel *
 new_kernel(CiScheduler *s, const CiNest *nest, int nouter)
 {
@@ -341,7 +341,7 @@ new_kernel(CiScheduler *s, const CiNest *nest, int nouter)
     return kernel;
 }
 
-/* Over as many of the nest's point axes as can be, but at least `fewest`. */
+/* Plans a kernel over as many point axes of the nest as possible, at least `fewest`. */
 static bool
 plan_over(CiScheduler *s, const CiNest *nest, int fewest, CiFusion *fusion, const char **why)
 {
@@ -360,7 +360,7 @@ plan_over(CiScheduler *s, const CiNest *nest, int fewest, CiFusion *fusion, cons
     return false;
 }
 
-/* The first nest whose outermost axis is another one, of those with the fewest axes; or NULL. */
+/* Finds the first of the nests with the fewest axes whose outermost axis differs from that of `least`; else NULL. */
 static const CiNest *
 find_other(const CiNest *least, int count, const CiFusionNest *nests)
 {
@@ -396,7 +396,7 @@ plan_fusion(CiScheduler *s, CiFusion *fusion, const char **why)
     return plan_over(s, least, 0, fusion, why);
 }
 
-/* Its stages may grow, and those of the kernel stay. */
+/* Copies the kernel with stages of its own, so that they can grow. */
 static CiKernel *
 copy_kernel(CiScheduler *s, const CiKernel *kernel)
 {
@@ -411,7 +411,7 @@ copy_kernel(CiScheduler *s, const CiKernel *kernel)
     return copy;
 }
 
-/* The first kernel that would be tried for both is the one of the first with more in it. */
+/* True if the first plan that would be tried for both extends the plan of `first`. */
 static bool
 goes_on(const CiFusion *first, const CiFusion *both)
 {

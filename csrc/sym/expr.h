@@ -172,16 +172,12 @@ void ci_expr_print_with(CiText *out, const CiExpr *e, CiExprStyle style, CiPrint
 /* Names of long expressions in a text of C. Each is declared before the statement that first uses it, in the block
  * of that statement. */
 typedef struct CiExprNames {
-    CiText *out;  /* the text of the statements; NULL: long expressions have no names */
-    size_t begin; /* of the statement that is being printed */
+    CiText *declarations; /* before the statement that is being printed; NULL: no expression gets a name there */
     const CiExpr **named;
     int *numbers;
-    int count, capacity, capnumbers, made;
+    int count; /* of those that are known: a block ends with as many as before it */
+    int capacity, capnumbers, made;
 } CiExprNames;
-/* Begins a statement at the end of the text. */
-void ci_expr_names_begin(CiExprNames *names, CiText *out);
-/* Ends a block: names that were declared in it are no longer known. `outer`: a copy from before the block. */
-void ci_expr_names_end(CiExprNames *names, const CiExprNames *outer);
 /* Prints e in CI_STYLE_program with these names, of which e may be one. */
 void ci_expr_print_program(CiText *out, const CiExpr *e, CiExprNames *names);
 /* Prints the name of e, and declares it if it has none. Prints nothing and returns false if it cannot have one. */

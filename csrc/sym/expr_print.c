@@ -375,21 +375,6 @@ ci_expr_print_with(CiText *out, const CiExpr *e, CiExprStyle style, CiPrintName 
 
 /* ---- names in C ---- */
 
-void
-ci_expr_names_begin(CiExprNames *names, CiText *out)
-{
-    names->out = out;
-    names->begin = out->length;
-}
-
-void
-ci_expr_names_end(CiExprNames *names, const CiExprNames *outer)
-{
-    names->out = outer->out;
-    names->begin = outer->begin;
-    names->count = outer->count;
-}
-
 static int
 name_number(const CiExprNames *names, const CiExpr *e)
 {
@@ -405,16 +390,13 @@ ci_expr_names_print(CiExprNames *names, CiText *out, const CiExpr *e, CiExprStyl
 {
     int number = name_number(names, e);
     if (number < 0) {
-        if (!names->out)
+        if (!names->declarations)
             return false;
-        CiText made = ci_text_new(out->ctx), line = ci_text_new(out->ctx);
+        CiText made = ci_text_new(out->ctx);
         Printer p = {.out = &made, .style = style, .print_name = print_name, .arg = arg, .whole = e, .is_declared = true};
         print_content(&p, e);
-        line.indent = names->out->indent;
         number = names->made++;
-        ci_text_line(&line, "const int64_t e%d = %s;", number, made.data);
-        ci_text_insert(names->out, names->begin, line.data, line.length);
-        names->begin += line.length;
+        ci_text_line(names->declarations, "const int64_t e%d = %s;", number, made.data);
         int count = names->count;
         CI_PUSH(out->ctx, names->named, names->count, names->capacity, e);
         CI_PUSH(out->ctx, names->numbers, count, names->capnumbers, number);

@@ -31,7 +31,7 @@ static const SupportRow support_rows[] = {
 };
 enum { SUPPORT_COUNT = (int)(sizeof support_rows / sizeof *support_rows) };
 
-/* Of a narrow float its form, of others that of all of their class. */
+/* The class of support functions by dtype: a narrow float has its own, other dtypes that of their class. */
 static const SupportClass support_classes[CI_DTYPE_COUNT] = {
 #define SUPPORT_float SUPPORT_real
 #define SUPPORT_bool SUPPORT_uint
@@ -71,7 +71,7 @@ bits_type(CiDtype dtype)
     return size == 1 ? "uint8_t" : size == 2 ? "uint16_t" : size == 4 ? "uint32_t" : "uint64_t";
 }
 
-/* Of literals, and of the C library's functions. */
+/* The suffix of literals and of functions of the C library. */
 static const char *
 suffix(CiDtype dtype)
 {

@@ -141,8 +141,8 @@ ci_emit_declare_names(CiEmitter *e, CiText *out, const CiStmt *stmt)
     const List *list = ci_map_find(e->names_of, CI_KEY(stmt));
     for (int k = 0; list && k < list->count; k++) {
         CiText name = ci_text_new(e->ctx);
-        ci_expr_names_begin(&e->long_names, out);
+        e->long_names.declarations = out;
         (void)ci_emit_name_of(e, &name, list->items[k]);
     }
-    e->long_names.out = NULL; /* printing an index declares no name */
+    e->long_names.declarations = NULL; /* printing an index declares no name */
 }

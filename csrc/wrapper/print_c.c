@@ -13,8 +13,8 @@ typedef struct Printer {
     const CiLoops *loops;
     const CiProcs *procs;
     CiExprNames names;
-    CiExprNames *outer; /* of the blocks around the line */
-    int nouter, capouter;
+    int *outside; /* by block around the line: the names that are known before it */
+    int nblocks, capblocks;
 } Printer;
 
 static const char declarations[] =
@@ -370,25 +370,33 @@ print_other(Printer *printer, const CiLine *line)
     }
 }
 
+/* Names of long expressions are declared before the line that first has them. */
 static void
 print_line(Printer *printer, const CiLine *line)
 {
     const char *pattern = ci_line_row(line->kind)->c;
+    CiContext *ctx = printer->wrapper->ctx;
+    CiText *out = printer->out, code = ci_text_new(ctx), names = ci_text_new(ctx);
     if (ci_line_closes(line)) {
-        printer->out->indent -= 4;
-        ci_expr_names_end(&printer->names, &printer->outer[--printer->nouter]);
+        out->indent -= 4;
+        printer->names.count = printer->outside[--printer->nblocks];
     }
-    ci_expr_names_begin(&printer->names, printer->out);
+    code.indent = names.indent = out->indent;
+    printer->out = &code;
+    printer->names.declarations = &names;
     if (pattern) {
-        ci_text_indent(printer->out);
-        ci_line_print(printer->out, line, pattern, CI_STYLE_program, &printer->names);
-        ci_text_add(printer->out, "\n");
+        ci_text_indent(&code);
+        ci_line_print(&code, line, pattern, CI_STYLE_program, &printer->names);
+        ci_text_add(&code, "\n");
     } else {
         print_other(printer, line);
     }
+    printer->names.declarations = NULL;
+    ci_text_add(out, "%s%s", names.data, code.data);
+    printer->out = out;
     if (ci_line_opens(line)) {
-        printer->out->indent += 4;
-        CI_PUSH(printer->wrapper->ctx, printer->outer, printer->nouter, printer->capouter, printer->names);
+        out->indent += 4;
+        CI_PUSH(ctx, printer->outside, printer->nblocks, printer->capblocks, printer->names.count);
     }
 }
 

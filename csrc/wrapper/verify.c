@@ -441,6 +441,34 @@ check_line(Verify *verify, const CiLine *line)
         verify->is_on_its_way[line->buffer->id] = true;
 }
 
+static void
+verify_lines(CiContext *ctx, void *arg)
+{
+    Verify *verify = arg;
+    const CiWrapper *wrapper = verify->wrapper;
+    for (int i = 0; i < wrapper->nbuffers; i++) {
+        if (wrapper->buffers[i]->kind == CI_BUFFER_temp)
+            continue;
+        if (wrapper->pool_of[i])
+            refuse(verify, "is part of a pool, but not the program's own", wrapper->buffers[i]->name);
+        verify->states[i] = STATE_live;
+    }
+    verify->outer = CI_NEW_ARRAY(ctx, int, wrapper->nlines + 1);
+    for (int i = 0; i < wrapper->nlines; i++) {
+        const CiLine *line = &wrapper->lines[i];
+        verify->line = i;
+        check_region(verify, line);
+        check_line(verify, line);
+        verify->outer[i] = verify->open;
+        if (ci_line_opens(line))
+            verify->open = i;
+    }
+    if (verify->open >= 0 || wrapper->nlines == 0 ||
+        wrapper->lines[wrapper->nlines - 1].kind != CI_LINE_return)
+        refuse(verify, "has no return at its end", "the program");
+}
+
+/* An error in the arithmetic of sizes names the line, too. */
 void
 ci_wrapper_verify(const CiWrapper *wrapper)
 {
@@ -451,24 +479,10 @@ ci_wrapper_verify(const CiWrapper *wrapper)
     verify.offset = CI_NEW_ARRAY(ctx, const CiExpr *, wrapper->nbuffers + 1);
     verify.is_on_its_way = CI_NEW_ARRAY(ctx, bool, wrapper->nbuffers + 1);
     verify.defined = ci_map_new(ctx);
-    for (int i = 0; i < wrapper->nbuffers; i++) {
-        if (wrapper->buffers[i]->kind == CI_BUFFER_temp)
-            continue;
-        if (wrapper->pool_of[i])
-            refuse(&verify, "is part of a pool, but not the program's own", wrapper->buffers[i]->name);
-        verify.states[i] = STATE_live;
-    }
-    verify.outer = CI_NEW_ARRAY(ctx, int, wrapper->nlines + 1);
-    for (int i = 0; i < wrapper->nlines; i++) {
-        const CiLine *line = &wrapper->lines[i];
-        verify.line = i;
-        check_region(&verify, line);
-        check_line(&verify, line);
-        verify.outer[i] = verify.open;
-        if (ci_line_opens(line))
-            verify.open = i;
-    }
-    if (verify.open >= 0 || wrapper->nlines == 0 ||
-        wrapper->lines[wrapper->nlines - 1].kind != CI_LINE_return)
-        refuse(&verify, "has no return at its end", "the program");
+    CiStatus status = ci_protect(ctx, verify_lines, &verify);
+    const char *message = status ? ci_format(ctx, "%s", ci_context_message(ctx)) : NULL;
+    if (status == CI_ERR_INTERNAL || status == CI_ERR_MEMORY)
+        ci_fail(ctx, status, "%s", message);
+    if (status)
+        ci_fail(ctx, status, "wrapper line %d: %s", verify.line, message);
 }

@@ -310,7 +310,7 @@ wrap_symbols(Wrap *wrap, const CiLoops *loops)
 static void
 wrap_return(Wrap *wrap, const CiLoops *loops)
 {
-    for (int i = 0; i < loops->nbuffers && wrap->wrapper->machine->has_memory; i++)
+    for (int i = 0; i < loops->nbuffers; i++)
         if (loops->buffers[i]->is_written || loops->buffers[i]->is_result)
             make_valid(wrap, loops->buffers[i], ci_wrapper_side(wrap->wrapper, loops->buffers[i]));
     add_line(wrap, CI_LINE_return);

@@ -266,7 +266,7 @@ is_refused_well(const Fuzz *fuzz, CiStatus status, const char *message)
 static CiMachine
 make_machine(void)
 {
-    CiMachine machine = ci_machine(CI_MACHINE_x86_64_v3);
+    CiMachine machine = ci_machine_of_cpu(32, 16);
     machine.device = "cpu";
     machine.backend = "c";
     machine.max_buffers = 64;

@@ -159,7 +159,7 @@ static const CiMachine *
 make_lower_machine(CiContext *ctx, const Run *run)
 {
     CiMachine *machine = CI_NEW(ctx, CiMachine);
-    *machine = ci_machine(run->scans ? CI_MACHINE_sm_90 : CI_MACHINE_x86_64_v3);
+    *machine = run->scans ? ci_machine(CI_MACHINE_sm_90) : ci_machine_of_cpu(32, 16);
     machine->device = run->device;
     machine->has_memory = run->device_memory;
     ci_choices_set(ctx, machine, "border_bytes=1");
@@ -215,7 +215,7 @@ static const CiMachine *
 make_machine(CiContext *ctx, const Run *run)
 {
     CiMachine *machine = CI_NEW(ctx, CiMachine);
-    *machine = ci_machine(CI_MACHINE_x86_64_v3);
+    *machine = ci_machine_of_cpu(32, 16);
     CiOptions options = run_options(run);
     const CiBackend *backend = ci_backend_find(NULL, run->device, run->backend);
     if (backend)

@@ -46,7 +46,7 @@ enum { FLAG_COUNT = (int)(sizeof flags / sizeof *flags) };
 
 /* Ended by NULL. */
 static const char *const level_flags[CI_CPU_LEVEL_COUNT][CI_CPU_LEVEL_FLAGS + 1] = {
-#define LEVEL(id, machine, name, instructions, ...) {__VA_ARGS__},
+#define LEVEL(id, bytes, registers, name, instructions, ...) {__VA_ARGS__},
 #include "device/cpu/levels.def"
 };
 

@@ -57,13 +57,12 @@ native_level(void)
 
 typedef struct LevelRow {
     const char *name;
-    CiMachineId machine;
+    int vector_bytes, vector_registers;
     const CiCInstructions *instructions;
 } LevelRow;
 
 static const LevelRow rows[CI_CPU_LEVEL_COUNT] = {
-#define LEVEL(id, machine, name, instructions, ...)                                                \
-    {name, CI_MACHINE_##machine, &ci_c_##instructions},
+#define LEVEL(id, bytes, registers, name, instructions, ...) {name, bytes, registers, &ci_c_##instructions},
 #include "device/cpu/levels.def"
 };
 
@@ -99,7 +98,7 @@ ci_cpu_level_of_family(int k, bool *runs)
 int
 ci_cpu_vector_bytes(CiCpuLevel level)
 {
-    return ci_machine(rows[level].machine).vector_bytes;
+    return rows[level].vector_bytes;
 }
 
 const char *
@@ -153,7 +152,7 @@ ci_cpu_fill_machine(CiMachine *machine, const CiOptions *options)
 {
     const LevelRow *row = &rows[options ? ci_cpu_level(options) : 0]; /* asking the processor takes time */
     const CiCInstructions *instructions = row->instructions;
-    *machine = ci_machine(row->machine);
+    *machine = ci_machine_of_cpu(row->vector_bytes, row->vector_registers);
     machine->why_not_vector = ci_c_why_not_vector;
     if (instructions->has_masks && instructions->has_masks(machine->vector_bytes))
         machine->has_pack = ci_c_has_pack;

@@ -7,7 +7,7 @@
 #include "target/c/instructions.h"
 
 typedef enum CiCpuLevel {
-#define LEVEL(id, machine, name, instructions, ...) CI_CPU_##id,
+#define LEVEL(id, bytes, registers, name, instructions, ...) CI_CPU_##id,
 #include "device/cpu/levels.def"
     CI_CPU_LEVEL_COUNT
 } CiCpuLevel;
@@ -27,7 +27,7 @@ void *ci_cpu_math_open(void);
 bool ci_cpu_has_routines(const CiOptions *options);
 /* "2.36", or "" where the C library does not tell. */
 const char *ci_cpu_libc_version(void);
-/* The row of machine.def of the level, with its instructions. options: NULL: of the first level. */
+/* The machine of the level, with its instructions. options: NULL: of the first level. */
 void ci_cpu_fill_machine(CiMachine *machine, const CiOptions *options);
 
 #endif

@@ -31,7 +31,6 @@ slot_type(const CiMachine *machine, CiDtype dtype)
 static void
 describe_params(const CiKernels *kernels, const CiProc *proc, CiGpuLayout *layout)
 {
-    CiSym *sym = kernels->loops->sym;
     layout->nslots = 0;
     for (int k = 0; k < proc->nparams; k++) {
         const CiMemory *memory = proc->params[k];
@@ -41,7 +40,7 @@ describe_params(const CiKernels *kernels, const CiProc *proc, CiGpuLayout *layou
         }
         if (memory->space != CI_SPACE_global)
             continue;
-        int alignment = ci_gpu_alignment(kernels->loops->ctx, sym, proc, memory);
+        int alignment = ci_gpu_alignment(proc, memory);
         if (alignment > layout->alignment[k])
             layout->alignment[k] = alignment;
     }

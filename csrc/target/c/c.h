@@ -116,7 +116,7 @@ bool ci_c_has_pack(CiDtype dtype);
 /* The name of a function that compresses a vector, or NULL if lanes are compressed one by one. Its
  * arguments: memory, a vector, a mask, the number of live lanes, and the capacity. */
 const char *ci_c_pack(CiCPrinter *p, CiDtype dtype, int lanes);
-/* Of n: a mask of so many bytes a lane, true in lanes that are less. */
+/* A function of n: a mask with so many bytes per lane, true in lanes below n. */
 const char *ci_c_first_lanes(CiCPrinter *p, int bytes, int lanes);
 /* Shifts each lane by its own number of bits; NULL: the operator does. */
 const char *ci_c_lane_shift(CiCPrinter *p, const char *sign, CiDtype dtype, int lanes);
@@ -144,7 +144,7 @@ void ci_c_forget_bases(CiCPrinter *p, const CiMap *counted);
 const char *ci_c_pointer(CiCPrinter *p, const CiMemory *memory, const CiExpr *index);
 /* Like ci_c_memory, as the number of an address, which may be outside the memory. */
 const char *ci_c_ahead(CiCPrinter *p, const CiMemory *memory, const CiExpr *index);
-/* Where memory is: a pointer, an element as an lvalue. */
+/* The pointer to memory; an element of it as an lvalue. */
 const char *ci_c_memory(CiCPrinter *p, const CiMemory *memory);
 const char *ci_c_element(CiCPrinter *p, const CiMemory *memory, const CiExpr *index);
 const char *ci_c_load(CiCPrinter *p, const CiMemory *memory, const CiExpr *index);
@@ -162,10 +162,7 @@ ci_c_name(CiCPrinter *p, int value)
 static inline bool
 ci_c_has_lanes(const CiCPrinter *p, const CiExpr *e)
 {
-    for (int k = 0; k < e->nsymbols; k++)
-        if (ci_map_find(p->lane_symbols, CI_KEY(e->symbols[k])))
-            return true;
-    return false;
+    return ci_expr_has_lanes(p->lane_symbols, e);
 }
 
 static inline CiType

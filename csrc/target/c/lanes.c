@@ -262,7 +262,7 @@ print_lane_store(CiCPrinter *p, const CiStmt *store)
     ci_text_close(p->out);
 }
 
-/* In other lanes what is there stays. */
+/* Lanes that are not live keep their values. */
 static void
 print_part_of_register(CiCPrinter *p, const CiStmt *store, const char *value)
 {

@@ -53,8 +53,8 @@ is_in_lanes(const CiCPrinter *p, const CiStmt *stmt)
            (stmt->kind == CI_STMT_let && stmt->op == CI_OP_load && stmt->type.lanes > 1);
 }
 
-/* Of memory that moves each access says where it is; so does one of one element, for what a compiler
- * makes of loops over single ones it makes of their indices. */
+/* Accesses of swapped memory do not share pointers, because the memory moves. Accesses of one element do
+ * not either: C compilers optimize loops over single elements by their indices. */
 static bool
 may_share(CiCPrinter *p, const CiStmt *stmt)
 {

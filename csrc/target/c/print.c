@@ -288,7 +288,7 @@ ci_c_print_block(CiCPrinter *p, const CiStmts *block)
     bool shares = p->dialect->shares_pointers && !p->is_left;
     CiMap *counted = shares ? ci_c_count_bases(p, block) : NULL;
     CiEmitter *e = p->base;
-    const CiExprNames outer = e->long_names;
+    int outside = e->long_names.count;
     for (const CiStmt *stmt = block->first; stmt; stmt = stmt->next) {
         ci_emit_declare_names(e, p->out, stmt);
         if (shares)
@@ -301,7 +301,7 @@ ci_c_print_block(CiCPrinter *p, const CiStmts *block)
     }
     if (shares)
         ci_c_forget_bases(p, counted);
-    ci_expr_names_end(&e->long_names, &outer);
+    e->long_names.count = outside;
 }
 
 void

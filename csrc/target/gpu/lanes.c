@@ -1,11 +1,6 @@
-/* Statements that a thread runs for several neighbours. The lanes of a value are members of a
- * struct, and a run of statements is one loop over them, which the compiler unrolls. Accesses that
- * move all lanes at once come before or after the loop, values of one lane before it.
- *
- * The struct is a template, `ci_lanes`, which the language of the dialect must have.
- *
- * Invariant: a run does not read its own stores, and does not store to an element that an earlier
- * lane reads later. So the lanes may run in sequence. */
+/* Prints loops over lanes (proc_lane_loops.c). The lanes of a value are members of a struct, and the
+ * compiler unrolls the loop. The struct is a template, `ci_lanes`, which the language of the dialect
+ * must have. */
 #include "target/gpu/print.h"
 
 typedef struct Run {
@@ -16,12 +11,6 @@ typedef struct Run {
     CiMap *declared; /* symbols that have their lane's value in the loop */
 } Run;
 
-static CiType
-type_of(const CiCPrinter *p, const CiStmt *stmt)
-{
-    return stmt->kind == CI_STMT_store ? p->proc->types[stmt->args[0]] : stmt->type;
-}
-
 /* The one of two lanes. */
 void
 ci_gpu_print_choice(CiCPrinter *p, const CiStmt *let)
@@ -30,60 +19,11 @@ ci_gpu_print_choice(CiCPrinter *p, const CiStmt *let)
                  let->args[0], let->op == CI_OP_high);
 }
 
-bool
-ci_gpu_is_in_lanes(const CiCPrinter *p, const CiStmt *stmt)
-{
-    bool is_known = stmt->kind == CI_STMT_let || stmt->kind == CI_STMT_store ||
-                    stmt->kind == CI_STMT_call;
-    return is_known && type_of(p, stmt).lanes > 1;
-}
-
-static void
-note_lane_symbol(void *arg, const CiStmt *stmt)
-{
-    if (stmt->op == CI_OP_bind && stmt->type.lanes > 1)
-        ci_map_put(arg, CI_KEY(stmt->expr), (void *)(uintptr_t)stmt);
-}
-
-CiMap *
-ci_gpu_lane_symbols(CiContext *ctx, const CiProc *proc)
-{
-    CiMap *symbols = ci_map_new(ctx);
-    ci_stmts_visit(&proc->body, note_lane_symbol, symbols);
-    return symbols;
-}
-
-static bool
-has_lanes(const CiMap *lane_symbols, const CiExpr *e)
-{
-    for (int k = 0; k < e->nsymbols; k++)
-        if (ci_map_find(lane_symbols, CI_KEY(e->symbols[k])))
-            return true;
-    return false;
-}
-
-bool
-ci_gpu_moves_at_once(CiSym *sym, const CiMap *lane_symbols, const CiStmt *stmt, CiType type)
-{
-    const CiAccess *at = &stmt->at;
-    bool is_store = stmt->kind == CI_STMT_store && stmt->op == CI_OP_none,
-         is_access = at->memory && (stmt->kind == CI_STMT_let || is_store);
-    return is_access && at->memory->space == CI_SPACE_global && type.lanes > 1 && !at->stride &&
-           !has_lanes(lane_symbols, at->index) &&
-           ci_sym_known_multiple_of(sym, at->index, ci_expr_const(sym, type.lanes));
-}
-
 static bool
 has_values(const CiMemory *memory)
 {
     return memory->space == CI_SPACE_register || memory->space == CI_SPACE_thread ||
            memory->lanes > 1;
-}
-
-static bool
-is_at_once(const Run *r, const CiStmt *stmt)
-{
-    return ci_gpu_moves_at_once(r->p->sym, r->p->lane_symbols, stmt, type_of(r->p, stmt));
 }
 
 /* The load of the run that moves the neighbours of the first lane from `distance` elements before it on;
@@ -94,7 +34,7 @@ find_moved(const Run *r, const CiStmt *load, int64_t distance)
     CiSym *sym = r->p->sym;
     const CiExpr *from = ci_expr_sub(sym, load->at.index, ci_expr_const(sym, distance));
     for (const CiStmt *stmt = r->first; stmt != r->last->next; stmt = stmt->next)
-        if (stmt->kind == CI_STMT_let && stmt->op == CI_OP_load && is_at_once(r, stmt) &&
+        if (stmt->kind == CI_STMT_let && stmt->op == CI_OP_load && stmt->at.is_aligned &&
             stmt->at.memory == load->at.memory && stmt->type.lanes == r->lanes &&
             stmt->at.index == from)
             return stmt;
@@ -107,7 +47,7 @@ static const char *
 shifted(const Run *r, const CiStmt *load)
 {
     if (load->at.stride || load->at.memory->space != CI_SPACE_global ||
-        has_lanes(r->p->lane_symbols, load->at.index))
+        ci_expr_has_lanes(r->p->lane_symbols, load->at.index))
         return NULL;
     for (int64_t distance = 1; distance < r->lanes; distance++) {
         const CiStmt *early = find_moved(r, load, distance),
@@ -117,49 +57,6 @@ shifted(const Run *r, const CiStmt *load)
                              r->lanes, early->value, late->value, (int)distance, r->lanes);
     }
     return NULL;
-}
-
-/* ---- how far a run goes ---- */
-
-/* Of lanes, one half. */
-static bool
-is_choice(CiOp op)
-{
-    return op == CI_OP_low || op == CI_OP_high;
-}
-
-/* Registers are each thread's and each lane's own. */
-static bool
-may_conflict(const Run *r, const CiStmt *stmt)
-{
-    const CiMemory *memory = stmt->at.memory;
-    if (!memory || memory->lanes > 1)
-        return false;
-    for (const CiStmt *other = r->first; other != stmt; other = other->next)
-        if (other->at.memory == memory &&
-            (other->kind == CI_STMT_store ||
-             (stmt->kind == CI_STMT_store && !(is_at_once(r, stmt) && is_at_once(r, other)))))
-            return true;
-    return false;
-}
-
-static void
-find_run(Run *r)
-{
-    CiCPrinter *p = r->p;
-    r->last = NULL;
-    for (const CiStmt *stmt = r->first; stmt; stmt = stmt->next) {
-        bool is_one = stmt->kind == CI_STMT_let && stmt->type.lanes == 1 && !stmt->cell &&
-                      !is_choice(stmt->op);
-        if (r->last && is_choice(stmt->op)) /* it reads lanes of which others have the turn */
-            return;
-        bool is_in_lanes = ci_gpu_is_in_lanes(p, stmt) && type_of(p, stmt).lanes == r->lanes;
-        if ((!is_one && !is_in_lanes) || (r->last && may_conflict(r, stmt)))
-            return;
-        r->last = is_in_lanes ? stmt : r->last;
-        for (int a = 0; a < stmt->nargs && !is_choice(stmt->op); a++)
-            r->uses[stmt->args[a]]++;
-    }
 }
 
 /* ---- names ---- */
@@ -247,7 +144,7 @@ element(Run *r, const CiStmt *stmt)
 static const char *
 loaded(Run *r, const CiStmt *load)
 {
-    if (is_at_once(r, load))
+    if (load->at.is_aligned)
         return ci_format(r->p->ctx, "x%d.v[l]", load->value);
     const char *text = shifted(r, load);
     return text ? text : element(r, load);
@@ -271,7 +168,7 @@ value_text(Run *r, const CiStmt *let)
         ci_text_add(&text, "%s + l", ci_emit_index_text(p->base, let->expr));
     else if (let->op == CI_OP_index)
         ci_emit_index(p->base, &text, (declare_symbols(r, let->expr), let->expr));
-    else if (is_choice(let->op))
+    else if (ci_stmt_is_half(let))
         ci_text_add(&text, "v%d.v[l + %d]", let->args[0],
                     let->op == CI_OP_high ? let->type.lanes : 0);
     else if (let->op == CI_OP_splat || let->op == CI_OP_bind)
@@ -309,12 +206,6 @@ print_let(Run *r, const CiStmt *let)
         ci_text_line(r->p->out, "v%d.v[l] = %s;", let->value, value_text(r, let));
 }
 
-static bool
-is_in_loop(const Run *r, const CiStmt *stmt)
-{
-    return type_of(r->p, stmt).lanes > 1;
-}
-
 static void
 print_store(Run *r, const CiStmt *store)
 {
@@ -325,7 +216,7 @@ print_store(Run *r, const CiStmt *store)
     else
         ci_emit_narrow(r->p->base, &text, store->at.memory->dtype, value);
     ci_text_line(r->p->out, "%s = %s;",
-                 is_at_once(r, store) ? ci_format(r->p->ctx, "%s.v[l]", made_name(r, store))
+                 store->at.is_aligned ? ci_format(r->p->ctx, "%s.v[l]", made_name(r, store))
                                       : element(r, store),
                  text.data);
 }
@@ -353,10 +244,10 @@ print_moves(Run *r, bool is_following)
 {
     CiCPrinter *p = r->p;
     for (const CiStmt *stmt = r->first; stmt != r->last->next; stmt = stmt->next) {
-        bool is_store = stmt->kind == CI_STMT_store, moves = is_at_once(r, stmt);
+        bool is_store = stmt->kind == CI_STMT_store, moves = stmt->at.is_aligned;
         if (!is_following && stmt != r->first)
             ci_emit_declare_names(p->base, p->out, stmt);
-        if (!is_in_loop(r, stmt)) {
+        if (!ci_stmt_is_in_lanes(p->proc, stmt)) {
             if (!is_following)
                 ci_c_print_let(p, stmt);
             continue;
@@ -378,24 +269,28 @@ print_moves(Run *r, bool is_following)
 const CiStmt *
 ci_gpu_print_lanes(CiCPrinter *p, const CiStmt *first)
 {
-    Run r = {.p = p,
-             .first = first,
-             .lanes = type_of(p, first).lanes,
-             .uses = CI_NEW_ARRAY(p->ctx, int, p->proc->nvalues + 1),
-             .declared = ci_map_new(p->ctx)};
-    find_run(&r);
+    const CiStmt *last = first;
+    while (last->next && last->next->in_lane_loop)
+        last = last->next;
+    CiType type = first->kind == CI_STMT_store ? p->proc->types[first->args[0]] : first->type;
+    Run r = {p, first, last, type.lanes, CI_NEW_ARRAY(p->ctx, int, p->proc->nvalues + 1), ci_map_new(p->ctx)};
+    for (const CiStmt *stmt = first; stmt != last->next; stmt = stmt->next)
+        for (int a = 0; a < stmt->nargs; a++)
+            r.uses[stmt->args[a]]++;
     print_moves(&r, false);
     ci_text_line(p->out, "#pragma unroll");
     ci_text_open(p->out, "for (int l = 0; l < %d; l++) {", r.lanes);
-    for (const CiStmt *stmt = r.first; stmt != r.last->next; stmt = stmt->next) {
-        if (is_in_loop(&r, stmt) && stmt->kind == CI_STMT_let)
+    for (const CiStmt *stmt = first; stmt != last->next; stmt = stmt->next) {
+        if (!ci_stmt_is_in_lanes(p->proc, stmt))
+            continue;
+        if (stmt->kind == CI_STMT_let)
             print_let(&r, stmt);
-        else if (is_in_loop(&r, stmt) && stmt->kind == CI_STMT_call)
+        else if (stmt->kind == CI_STMT_call)
             print_pack(&r, stmt);
-        else if (is_in_loop(&r, stmt))
+        else
             print_store(&r, stmt);
     }
     ci_text_close(p->out);
     print_moves(&r, true);
-    return r.last;
+    return last;
 }

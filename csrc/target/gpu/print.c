@@ -35,7 +35,7 @@ add_shared(void *arg, const CiStmt *stmt)
     *bytes = end > *bytes ? (end + 15) / 16 * 16 : *bytes;
 }
 
-/* Of one point. */
+/* Bytes of shared memory that one point needs. */
 static int64_t
 shared_of_point(const CiProc *proc)
 {
@@ -51,10 +51,8 @@ ci_gpu_shared_bytes(const CiProc *proc)
 }
 
 typedef struct Alignment {
-    CiSym *sym;
     const CiProc *proc;
     const CiMemory *memory;
-    const CiMap *lane_symbols;
     int bytes;
 } Alignment;
 
@@ -64,25 +62,24 @@ align(void *arg, const CiStmt *stmt)
     Alignment *a = arg;
     if (stmt->kind == CI_STMT_copy && stmt->in[0].memory == a->memory)
         a->bytes = (int)(stmt->expr->value * ci_dtype_size(a->memory->dtype));
-    if (stmt->at.memory != a->memory || (stmt->kind != CI_STMT_let && stmt->kind != CI_STMT_store))
+    if (stmt->at.memory != a->memory || !stmt->at.is_aligned)
         return;
     CiType type = a->proc->types[stmt->kind == CI_STMT_let ? stmt->value : stmt->args[0]];
     int bytes = type.lanes * ci_dtype_size(a->memory->dtype);
-    if (bytes > a->bytes && ci_gpu_moves_at_once(a->sym, a->lane_symbols, stmt, type))
-        a->bytes = bytes;
+    a->bytes = bytes > a->bytes ? bytes : a->bytes;
 }
 
 int
-ci_gpu_alignment(CiContext *ctx, CiSym *sym, const CiProc *proc, const CiMemory *param)
+ci_gpu_alignment(const CiProc *proc, const CiMemory *param)
 {
-    Alignment a = {sym, proc, param, ci_gpu_lane_symbols(ctx, proc), 0};
+    Alignment a = {proc, param, 0};
     ci_stmts_visit(&proc->body, align, &a);
     return a.bytes;
 }
 
 /* ---- numbers of elements ---- */
 
-/* 32 bits hold it and a few of it. */
+/* True if 32 bits hold the value and small multiples of it. */
 static bool
 is_small(const CiExpr *e)
 {
@@ -139,7 +136,7 @@ argument(CiCPrinter *p, const CiMemory *memory)
     return ci_format(p->ctx, "(%s)%s", type, slot);
 }
 
-/* The thread's own, or of a pair the other's; of several this thread's k-th. */
+/* The element of this thread, or of the other thread of a pair; if a thread has several, its k-th. */
 static const char *
 thread_element(CiCPrinter *c, const CiMemory *memory, const CiExpr *index)
 {
@@ -271,7 +268,7 @@ is_waited_for(const CiStmt *stmt)
     return stmt->kind == CI_STMT_barrier || stmt->kind == CI_STMT_synchronize || stmt->run == CI_RUN_reduce || stmt->run == CI_RUN_prefix;
 }
 
-/* When several fail, one of them is told. */
+/* If several threads fail, one of their checks is reported. */
 static void
 print_stop(CiCPrinter *c, const CiStmt *stmt)
 {
@@ -286,7 +283,7 @@ print_stop(CiCPrinter *c, const CiStmt *stmt)
     ci_text_close(c->out);
 }
 
-/* A bool, from where all blocks see it. */
+/* Loads a bool from memory that all blocks see. */
 static const char *
 load_now(CiCPrinter *c, const char *element)
 {
@@ -319,7 +316,7 @@ print_own(CiCPrinter *c, const CiStmt *stmt)
         ci_gpu_print_barrier(p);
     else if (ci_gpu_is_of_tiles(stmt))
         ci_gpu_print_tiles(p, stmt);
-    else if (ci_gpu_is_in_lanes(c, stmt))
+    else if (ci_stmt_is_in_lanes(c->proc, stmt))
         return ci_gpu_print_lanes(c, stmt);
     else if (opens_guard(p, stmt)) {
         ci_c_print_stored(c, stmt);
@@ -528,7 +525,7 @@ ci_gpu_print_proc(CiCPrinter *p, CiText *out, const CiProc *proc)
     bool is_wide = needs_wide(proc);
     p->index_type = is_wide ? "int64_t" : "int32_t";
     ci_c_begin_proc(p, proc, &body);
-    p->lane_symbols = ci_gpu_lane_symbols(p->ctx, proc);
+    p->lane_symbols = ci_proc_lane_symbols(p->ctx, proc);
     begin(own, proc);
     if (shared_of_point(proc))
         ci_text_line(&body, ci_stmts_have(&proc->body, ci_gpu_is_of_tiles) ? own->gpu->rows_of_tiles : own->gpu->rows, (long long)ci_gpu_shared_bytes(proc));

@@ -27,17 +27,16 @@ void ci_gpu_print_proc(CiCPrinter *p, CiText *out, const CiProc *proc);
 /* source.c: all procs, and what they call. */
 void ci_gpu_print_source(CiText *out, const CiKernels *kernels, const CiProcs *procs);
 
-/* lanes.c: the type of so many elements; neighbouring lets and stores in lanes as one loop over them, the last one. */
+/* lanes.c: the type of so many elements; a loop over lanes, from its first statement on, returning the last one. */
 const char *ci_gpu_lanes_type(CiCPrinter *p, const char *element, int lanes);
 const CiStmt *ci_gpu_print_lanes(CiCPrinter *p, const CiStmt *first);
 void ci_gpu_print_choice(CiCPrinter *p, const CiStmt *let);
-bool ci_gpu_is_in_lanes(const CiCPrinter *p, const CiStmt *stmt);
 /* atomic.c */
 void ci_gpu_print_atomic(CiCPrinter *p, const CiStmt *store);
 
-/* block_reduce.c: parts that threads hold become one that all hold. */
+/* block_reduce.c: combines the partial results of threads into one that each of them gets. */
 void ci_gpu_print_block_reduce(CiGpuPrinter *p, const CiStmt *reduction);
-/* And each holds what those before it have, too. */
+/* Combines each thread's value with those of the threads before it. */
 void ci_gpu_print_prefix(CiGpuPrinter *p, const CiStmt *prefix);
 void ci_gpu_print_registers(CiGpuPrinter *p, const CiStmt *registers);
 
@@ -54,11 +53,7 @@ void ci_cuda_add_tiles(CiText *out, CiEmitter *e);
 /* Launch properties of a proc. */
 int ci_gpu_threads(const CiProc *proc);
 int64_t ci_gpu_shared_bytes(const CiProc *proc);
-/* Lanes of the access move at once, memory being aligned to all of them. lane_symbols: those that
- * have a value in each lane. */
-CiMap *ci_gpu_lane_symbols(CiContext *ctx, const CiProc *proc);
-bool ci_gpu_moves_at_once(CiSym *sym, const CiMap *lane_symbols, const CiStmt *stmt, CiType type);
 /* Bytes that the memory of a parameter must be aligned to, 0: as its elements are. */
-int ci_gpu_alignment(CiContext *ctx, CiSym *sym, const CiProc *proc, const CiMemory *param);
+int ci_gpu_alignment(const CiProc *proc, const CiMemory *param);
 
 #endif
