@@ -6,7 +6,6 @@ call is lifted: if it has a source (`sources`), it is guarded.
 
 from __future__ import annotations
 
-import collections
 import enum
 import functools
 import operator
@@ -19,7 +18,8 @@ from .. import _core
 from ..base.array_flags import WRITEABLE
 from ..base.class_lookup import is_a
 from ..calls.dynamic import Symbols
-from .containers import dict_of, is_constant, keys_of_view, name_of_view, plain_of_view
+from .container_rows import ROWS, VIEWS, with_items
+from .containers import dict_of, is_constant, keys_of_view, name_of_view
 from .control.state import State
 from .effects import Effects
 from .objects import (
@@ -32,7 +32,6 @@ from .objects import (
     MISSING,
     NUMBER_TYPES,
     OPAQUE,
-    ORDERED,
     OWN,
     STATELESS,
     VALUE_TYPES,
@@ -49,7 +48,6 @@ from .objects import (
 )
 from .sources import Sources
 
-COMPARED = frozenset({list, dict, ORDERED, collections.deque})
 READ_BY_ENUM = ("_name_", "_value_")  # attributes of a member that the methods of module enum read
 
 
@@ -251,8 +249,8 @@ class Lifting:
             if source != OPAQUE and self.sources.source_of(shown) is None:  # no guard reaches its items
                 self.effects.stop(f"iterates a {type(value).__name__}")
             self.sources.note_opaque(shown)
-            lifted, plain = self.lift_items(shown), plain_of_view(value)
-            if plain is dict and type(shown) is ORDERED:
+            lifted, plain = self.lift_items(shown), VIEWS[type(value)]
+            if plain is not plain_class(shown):
                 lifted = {k: lifted[k] for k in keys_of_view(value)}
             return getattr(plain, name_of_view(value))(lifted)
         if source == OPAQUE:
@@ -306,16 +304,14 @@ class Lifting:
             return value if known is None else known[2]
         if (pair := self.effects.twins.get(id(value))) is not None:
             return pair[0]
-        if not (cls in COMPARED or is_record(cls)):
+        row = ROWS.get(cls)
+        if not (is_record(cls) if row is None else row.places(value) is not None):
             return value
-        is_keyed = is_a(value, dict)
-        items = list(value.values() if is_keyed else value)
+        items = list(value if row is None else row.items(value))
         own = [self.own(v, (*around, value)) for v in items]
         if all(a is b for a, b in zip(items, own, strict=True)):
             return value
-        if cls is collections.deque:
-            return cls(own, value.maxlen)
-        return cls(zip(value, own, strict=True)) if is_keyed else remade(value, own)
+        return remade(value, own) if row is None else with_items(value, own)
 
     def lifted_items(self, value: dict[Any, Any]) -> dict[Any, Any]:
         """A copy of a dict of unknown origin; keys are only hashed if necessary."""

@@ -22,7 +22,8 @@ from ..numpy.twister import keep_normal
 from .call_state import Stage
 from .calls.calls import dispatch
 from .calls.functions import bind
-from .containers import ROWS, is_constant
+from .container_rows import MAPPINGS, ROWS
+from .containers import is_constant
 from .control import given_mappings, list_columns
 from .deaths import WITHOUT_REFERENTS, why_not_saved
 from .deferred import DeferredCall, DeferredChoice, DeferredObject, choose
@@ -34,7 +35,6 @@ from .objects import (
     CONTAINER_TYPES,
     DTYPE_TYPES,
     IDENTITY_TYPES,
-    MAPPINGS,
     METHODS_IN_C,
     MISSING,
     UNBOUND,

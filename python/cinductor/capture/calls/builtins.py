@@ -31,7 +31,7 @@ from ...calls.job import is_compiling
 from ...numpy import surface
 from ...numpy.random import GLOBAL, Draw
 from .. import special_methods
-from ..containers import ROWS
+from ..container_rows import ROWS
 from ..control.region import Raising, is_condition, truth
 from ..iterators import SIZED, STAND_INS
 from ..kinds import is_int, kind_of

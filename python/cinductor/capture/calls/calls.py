@@ -25,13 +25,13 @@ from ...numpy.python_random import PYTHON_DRAWS
 from ...numpy.random import GLOBAL, LEGACY, Draw, is_global_state
 from ...numpy.surface import NotCaptured, folds
 from .. import identity
-from ..containers import ROWS, UNKNOWN, MethodEffect, methods_of, only_reads
+from ..container_rows import MAPPINGS, ROWS, UNKNOWN, MethodEffect
+from ..containers import methods_of, only_reads
 from ..control.given_mappings import want_mapping
 from ..control.mappings import guard_empty, is_open_key, want_given
 from ..iterators import ATOMS, Called
 from ..objects import (
     BOUND,
-    MAPPINGS,
     MISSING,
     PURE_TYPES,
     VIEWS_OF_DICTS,

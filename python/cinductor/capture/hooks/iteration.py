@@ -11,7 +11,8 @@ import numpy as np
 from ..._core import RegionBreak
 from ...base.class_lookup import is_a
 from .. import identity, special_methods
-from ..containers import ROWS, are_one, keys_of_view, places_of
+from ..container_rows import MAPPINGS, ROWS, VIEWS, are_one
+from ..containers import keys_of_view, places_of
 from ..control import list_columns
 from ..control.mappings import want_given
 from ..iterators import (
@@ -27,10 +28,8 @@ from ..iterators import (
 from ..kinds import Hooks
 from ..objects import (
     CONTAINER_TYPES,
-    MAPPINGS,
     MISSING,
     OPAQUE,
-    ORDERED_TYPES,
     VALUE_TYPES,
     VIEWS_OF_DICTS,
     Traced,
@@ -126,8 +125,7 @@ class Iteration(Hooks):
         def size() -> int:
             stage.length_now(view)
             if len(view) != len(keys):
-                is_ordered = type(view) in ORDERED_TYPES
-                raise RuntimeError(f"{'OrderedDict mutated' if is_ordered else 'dictionary changed size'} during iteration")
+                raise RuntimeError(ROWS[VIEWS[type(view)]].mutated)
             if any(now is not key for now, key in zip(keys_of_view(view), keys, strict=True)):  # Python goes on from a place in memory
                 raise RegionBreak("a dict changes its keys while an iterator goes over it", "", 0)
             return len(keys)

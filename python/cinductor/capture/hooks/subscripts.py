@@ -27,7 +27,8 @@ from ...numpy.index import flat as raveled
 from .. import operands, special_methods
 from ..call_state import fall_back_for_flags
 from ..calls.numpy_calls import constants
-from ..containers import ROWS, is_constant
+from ..container_rows import ROWS
+from ..containers import is_constant
 from ..control import list_buffer, list_columns
 from ..control.given_mappings import item_or_default, want_mapping
 from ..control.mappings import Mapping, is_open_key
