@@ -210,7 +210,7 @@ ROWS: dict[type, ContainerRow] = {
     array.array: of_memory(lambda value, items: (array.array, value.typecode, value.tobytes())),
     bytearray: of_memory(lambda value, items: (bytearray, bytes(value))),
 }
-# Those of which the caller's are read and written under guard, and the class of dicts whose method makes a class of views.
+# Dicts of the caller that are read and written under guard. VIEWS: the class of dicts whose method makes views of a class.
 MAPPINGS = frozenset(cls for cls, row in ROWS.items() if row.outlives and issubclass(cls, dict))
 VIEWS: dict[type, type[dict[Any, Any]]] = {
     type(view): cls for cls in MAPPINGS for of in [cls()] for view in (of.items(), of.keys(), of.values())

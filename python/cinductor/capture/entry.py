@@ -448,7 +448,7 @@ def instance(cls: type, attributes: dict[str, Any], *slots: Any) -> Any:
     """An object of a user's class with these attributes, made without its __init__."""
     made = object.__new__(cls)  # type: ignore[var-annotated]
     if attributes:
-        made.__dict__.update(attributes)
+        attributes_of(made).update(attributes)
     for slot, value in zip(slots_of(cls), slots, strict=True):
         if value is not UNBOUND:
             slot.__set__(made, value)
@@ -459,8 +459,7 @@ def is_instance(value: Any) -> bool:
     """True for an object of a user's class that only consists of its attributes."""
     cls = type(value)
     return (
-        type(cls) is type
-        and cls.__new__ is object.__new__  # type: ignore[comparison-overlap]
+        find_in_class(cls, "__new__") is object.__dict__["__new__"]
         and has_attributes_alone(cls)
         and find_in_class(cls, "__del__") is MISSING
     )

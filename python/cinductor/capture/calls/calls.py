@@ -445,12 +445,13 @@ def call_class(scope: Hooks, cls: type, args: tuple[Any, ...], kwargs: dict[str,
         if type(cls.__new__) is types.FunctionType:
             guard_body(stage, cls.__new__)
         return cls(*args, **kwargs)
-    if type(cls) is not type or is_numpys(module_of(cls)):
+    has_own_call = type(cls) is not type and stage.sources.class_attr(type(cls), "__call__") is not type.__dict__["__call__"]
+    if has_own_call or is_numpys(module_of(cls)):
         return call_unknown(scope, cls, args, kwargs)
     init = stage.sources.class_attr(cls, "__init__")
     made_by_object = stage.sources.class_attr(cls, "__new__") in (object.__new__, object.__dict__["__new__"])
-    if made_by_object and not is_standard(cls):
-        for name in ("__post_init__", "__setattr__"):
+    if made_by_object and (not is_standard(cls) or (module_of(cls), cls.__name__) in functions.INLINED_STANDARD):
+        for name in ("__post_init__", "__setattr__", "__abstractmethods__"):
             stage.sources.class_attr(cls, name)
         if init is object.__dict__["__init__"]:
             return scope.born(cls(*args, **kwargs))
