@@ -380,8 +380,9 @@ def with_stores(stage: Stage, result: Any) -> Any:
         if not all(are_distinct(stage, target) for target in taken[1]):
             raise Replan("list_columns", "one of many objects grows")
         result = DeferredCall((emitted, result, *taken))
-    waiting = stage.stores.waiting()
-    columns = list_columns.changed(stage.state, [value for value, _ in waiting if is_a(value, list)])
+    waiting = stage.stores.waiting() if stage.stores.objects else []
+    lists = [value for value, _ in waiting if is_a(value, list)]
+    columns = list_columns.changed(stage.state, lists) if stage.state.lists or lists else []
     if stage.effects.normals:
         columns += stage.effects.take_normals()
     if not (pairs := [*waiting, *columns]):

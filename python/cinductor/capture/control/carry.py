@@ -306,12 +306,7 @@ class Carried(LoopState):
         for name, value in changed.items():
             self.carry(name, value)
             is_wider = True
-        for name, step in list(self.steps.items()):
-            if not is_same(names.get(name, UNBOUND), self.head[name] + step):
-                del self.steps[name]
-                self.no_steps.add(name)
-                self.carry(name, names.get(name, UNBOUND))
-                is_wider = True
+        is_wider |= bool(self.steps) and self.carry_unsteady(names)
         for name in self.types_of:
             if name not in changed:
                 is_wider |= self.types.widen(name, self.head[name], names.get(name, UNBOUND))
@@ -319,13 +314,24 @@ class Carried(LoopState):
         trace = self.trace()
         if self.first_trace is None:
             self.first_trace, self.first_ends = trace, names
-        if is_wider:
-            return False
+        return not is_wider and self.settle(names, trace)
+
+    def carry_unsteady(self, names: dict[str, Any]) -> bool:
+        """Carry ints by value that did not grow by their step. Returns True if there are any."""
+        unsteady = [name for name, step in self.steps.items() if not is_same(names.get(name, UNBOUND), self.head[name] + step)]
+        for name in unsteady:
+            del self.steps[name]
+            self.no_steps.add(name)
+            self.carry(name, names.get(name, UNBOUND))
+        return bool(unsteady)
+
+    def settle(self, names: dict[str, Any], trace: object) -> bool:
+        """After a run that found nothing new, decide what is live after the loop. Returns False if the body must be run again."""
         compared = Objects(self.snapshot)
         for name in (*self.names, *self.snapshot.containers):
             compared.add(name, leaves(self.head[name]), leaves(names.get(name)))
-        compared.others += [names.get(n) for n in loop.site.live_out if n not in self.names]
-        if (moved := compared.distinguishable(loop.elsewhere)) is not None:
+        compared.others += [names.get(n) for n in self.loop.site.live_out if n not in self.names]
+        if (moved := compared.distinguishable(self.loop.elsewhere)) is not None:
             raise PeelFirstIteration(f"{moved} is another view of its array in each iteration")
         if self.types.joined and self.assumes_weak(names, trace == self.first_trace):
             return False

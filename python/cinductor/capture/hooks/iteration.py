@@ -89,13 +89,7 @@ class Iteration(Hooks):
         if not any(stage.sources.defines(cls, name) for name in ("__iter__", "__getitem__")):
             return value  # Python raises its own exception
         if cls in CONTAINER_TYPES or is_tuple(cls):
-            if source is None or source == OPAQUE:
-                lift = stage.lift_array if source is None else stage.lift
-                return self._iter_made(value, lift) if cls in MAPPINGS else self._iter_list(value, lift)
-            if is_a(value, dict):
-                stage.sources.guard_length(value, source)
-                return iter(value)
-            return self._iter_guarded(value, source)
+            return self._iter_container(value, source)
         if cls in VIEWS_OF_DICTS and source is not None:
             return self.items_of_view(value)
         if source is None:
@@ -113,6 +107,16 @@ class Iteration(Hooks):
             return value
         stage.effects.stop(f"iterates a {cls.__name__}")
         return self._iter_unknown(stage.materialise(value))
+
+    def _iter_container(self, value: Any, source: int | None) -> Any:
+        stage = self.stage
+        if source is None or source == OPAQUE:
+            lift = stage.lift_array if source is None else stage.lift
+            return self._iter_made(value, lift) if type(value) in MAPPINGS else self._iter_list(value, lift)
+        if is_a(value, dict):
+            stage.sources.guard_length(value, source)
+            return iter(value)
+        return self._iter_guarded(value, source)
 
     def items_of_view(self, view: Any) -> Items:
         """The items of a dict view as they are when they are taken. Each step raises if the dict has grown, also the one after
