@@ -14,7 +14,7 @@ import gc
 import sys
 import types
 import weakref
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -432,10 +432,13 @@ def leaves_in(
                 yield from leaves_in(objects_in(value), seen, paced)
 
 
-def contains_traced(values: Iterable[Any]) -> bool:
+TRACED = frozenset({Traced})
+
+
+def contains_traced(values: Collection[Any]) -> bool:
     """True if there is a traced value among values, or in the lists, tuples and dicts among them.
     """
-    return any(type(value) is Traced for value in leaves_in(values))
+    return not (TRACED.isdisjoint(map(type, values)) and TRACED.isdisjoint(map(type, leaves_in(values))))
 
 
 def has_length(cls: type) -> bool:

@@ -322,7 +322,7 @@ def _promotion(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     and Python's number does not.
     """
     given = [scope.stage.lift_nested(a) for a in args]
-    if contains_traced(v for a, v in zip(args, given, strict=True) if type(a) in CONTAINER_TYPES or is_tuple(type(a))):
+    if contains_traced([v for a, v in zip(args, given, strict=True) if type(a) in CONTAINER_TYPES or is_tuple(type(a))]):
         return call_unknown(scope, f, args, kwargs)
     arrays = [np.empty((), v.dtype) if type(v) is Traced and v.kind != "python" else surface.weak(v) for v in given]
     return f(*arrays, **kwargs)  # NumPy's message depends on which operands are arrays
