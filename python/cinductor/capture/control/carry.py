@@ -13,12 +13,11 @@ from collections.abc import Iterable
 from typing import Any
 
 from ... import _core
-from ...base.user_frame import OWN_PREFIX
 from ..kinds import UNBOUND, is_array, is_int, is_one, is_same, kind_of, leaves, rebuilt
-from ..objects import SINGLE, MaybeUnbound, Traced, is_record
+from ..objects import SINGLE, Traced, is_record
 from . import lattice, list_buffer
 from .alias import Objects, PeelFirstIteration
-from .carried_types import Types
+from .carried_types import Types, is_undefined, kinds_of
 from .flow import Flow
 from .lattice import Type, at_entry
 from .list_append import AppendedItems
@@ -33,19 +32,7 @@ MAX_PERIOD = 6
 WAYS = 6
 NUMBER_TYPES = 3  # a Python number, one of NumPy or of 64 bits without sign, and a tagged one
 SIZE_TYPES = 3  # a fixed size, one with a capacity, and one in a flat buffer
-
-
-def is_undefined(name: str, value: object) -> bool:
-    """True if a name that is unbound at the head may get an arbitrary value there, because it is not read."""
-    return name.startswith(OWN_PREFIX) or type(value) is MaybeUnbound
-
-
 MAX_CARRIED = 512  # because each value is searched among all others
-
-
-def kinds_of(value: object) -> list[Any]:
-    """Kinds and dtypes of a value's leaves; None if one is not a number."""
-    return [kind_of(leaf) for leaf in leaves(value)]
 
 
 class Carried(LoopState):
@@ -314,7 +301,7 @@ class Carried(LoopState):
         trace = self.trace()
         if self.first_trace is None:
             self.first_trace, self.first_ends = trace, names
-        return not is_wider and self.settle(names, trace)
+        return not is_wider and self.decide_names(names, trace)
 
     def carry_unsteady(self, names: dict[str, Any]) -> bool:
         """Carry ints by value that did not grow by their step. Returns True if there are any."""
@@ -325,7 +312,7 @@ class Carried(LoopState):
             self.carry(name, names.get(name, UNBOUND))
         return bool(unsteady)
 
-    def settle(self, names: dict[str, Any], trace: object) -> bool:
+    def decide_names(self, names: dict[str, Any], trace: object) -> bool:
         """After a run that found nothing new, decide what is live after the loop. Returns False if the body must be run again."""
         compared = Objects(self.snapshot)
         for name in (*self.names, *self.snapshot.containers):
