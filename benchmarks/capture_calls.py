@@ -87,6 +87,7 @@ def copied(folder: str, name: str) -> tuple[Callable[..., Any], ...]:
     path.write_text(Path(__file__).read_text())
     spec = importlib.util.spec_from_file_location(name, path)
     module: Any = importlib.util.module_from_spec(spec)  # type: ignore[arg-type]
+    sys.modules[name] = module  # as an import does: what a module refers to is not searched
     spec.loader.exec_module(module)  # type: ignore[union-attr]
     return module.PROGRAMS
 

@@ -121,7 +121,9 @@ cx_method_finish(PyObject *self, PyObject *args, PyObject *kwargs)
     }
     cx_symbols_reveal(t);
     int is_numpys = leaves_to_numpy(t);
-    real = is_numpys < 0 ? NULL : is_numpys ? Py_NewRef(t->state->missing) : cx_result_materialise(result);
+    int acts = is_numpys == 0 ? cx_result_is_call(result) : 0;
+    t->effects += acts > 0; /* counted before it happens: a later step may fail */
+    real = is_numpys < 0 || acts < 0 ? NULL : is_numpys ? Py_NewRef(t->state->missing) : cx_result_materialise(result);
     if (real == NULL)
         goto done;
     bool can_replay = !t->needs_python && before == 0;

@@ -22,6 +22,13 @@ is_named_tuple(PyObject *o)
     return of_tuples_class(o, "_fields") != NULL;
 }
 
+int
+cx_result_is_call(PyObject *result)
+{
+    PyObject *acts = of_tuples_class(result, "__cinductor_call__");
+    return acts == NULL && PyErr_Occurred() ? -1 : acts != NULL && acts != Py_False;
+}
+
 PyObject *
 cx_container_parts(PyObject *o, CxPieceKind *kind, PyObject **names)
 {

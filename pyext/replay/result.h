@@ -47,5 +47,7 @@ PyObject *cx_result_make(CxResult *result, CxRun *run, PyObject **values, const 
 /* result.c: the storages of the Traced values in a result, each once. The caller frees *wanted. */
 int cx_result_collect(PyObject *result, CxStorage ***wanted, int *nwanted);
 PyObject *cx_result_materialise(PyObject *result);
+/* 1 if making the result calls a function that has effects, 0 if not, -1 with an exception. */
+int cx_result_is_call(PyObject *result);
 
 #endif

@@ -27,7 +27,7 @@ def functions_in(code):
 
 def is_read(code):
     node = bytecode.function_of(code)
-    return node is not None and is_source_of(node, code, "", bytecode.modules_in(code))
+    return node is not None and is_source_of(node, code, "")
 
 
 def test_most_functions_are_read_back():

@@ -928,6 +928,27 @@ def test_every_failing_allocation_is_a_memory_error(monkeypatch):
     assert not swallowed
 
 
+@pytest.mark.skipif(importlib.util.find_spec("_testcapi") is None, reason="this Python was installed without its test API")
+def test_stores_are_made_once_whichever_allocation_fails():
+    """A first call that fails after its stores is not run again by NumPy."""
+    import _testcapi
+
+    def count(x, counts):
+        counts[0] = counts[0] + x.sum()
+        return x * 2
+
+    for site in range(0, 6000, 15):
+        compiled, counts = cinductor.compile(count, backend="interp", mode="now"), [0.0]
+        _testcapi.set_nomemory(site, site + 1)
+        try:
+            compiled(np.arange(4.0), counts)
+        except MemoryError:
+            pass
+        finally:
+            _testcapi.remove_mem_hooks()
+        assert counts[0] in (0.0, 6.0), site
+
+
 @pytest.mark.usefixtures("pieces_are_compiled")
 def test_every_failing_allocation_in_a_failing_check_is_a_memory_error():
     """The exception of the check is neither lost nor shown to the user."""

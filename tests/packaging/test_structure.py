@@ -436,7 +436,7 @@ def test_surface_knows_nothing_of_capture():
 
 # Folders and files of capture, from the bottom up: each may import its own row and those before it.
 CAPTURE_LAYERS = [
-    "assumptions containers deferred iterators kinds made_lists objects sources",
+    "assumptions container_rows containers deferred iterators kinds made_lists objects sources",
     "syntax",
     "control",
     "boundary call_state deaths effects identity known_arrays operands records special_methods stores",
@@ -591,6 +591,16 @@ MEETING = [
 def test_no_object_of_the_users_is_asked_of_which_class_it_is(path):
     calls = [node for node in nodes_of(path) if isinstance(node, ast.Call)]
     assert not [c.lineno for c in calls if isinstance(c.func, ast.Name) and c.func.id == "isinstance"]
+
+
+def test_a_container_is_one_row():
+    """All that capture knows of a class of containers is its row: no other file names the class."""
+    named = {"OrderedDict": set(), "deque": set()}
+    for path in (ROOT / "python/cinductor/capture").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Attribute) and node.attr in named:
+                named[node.attr].add(path.name)
+    assert named == {"OrderedDict": {"container_rows.py"}, "deque": {"container_rows.py", "made_lists.py"}}
 
 
 def test_rows_cast_by_one_function():

@@ -6,7 +6,6 @@ call is lifted: if it has a source (`sources`), it is guarded.
 
 from __future__ import annotations
 
-import collections
 import enum
 import functools
 import operator
@@ -19,7 +18,8 @@ from .. import _core
 from ..base.array_flags import WRITEABLE
 from ..base.class_lookup import is_a
 from ..calls.dynamic import Symbols
-from .containers import dict_of, is_constant, keys_of_view, name_of_view, plain_of_view
+from .container_rows import ROWS, VIEWS, with_items
+from .containers import dict_of, is_constant, keys_of_view, name_of_view
 from .control.state import State
 from .effects import Effects
 from .objects import (
@@ -32,7 +32,6 @@ from .objects import (
     MISSING,
     NUMBER_TYPES,
     OPAQUE,
-    ORDERED,
     OWN,
     STATELESS,
     VALUE_TYPES,
@@ -47,9 +46,8 @@ from .objects import (
     remade,
     why_not_array,
 )
-from .sources import Sources
+from .sources import INEXACT, Sources
 
-COMPARED = frozenset({list, dict, ORDERED, collections.deque})
 READ_BY_ENUM = ("_name_", "_value_")  # attributes of a member that the methods of module enum read
 
 
@@ -79,7 +77,7 @@ class Lifting:
         found = self.sources.entered.get(source)
         if found is not None and found[0] is value:
             return found[1]
-        new = self.sources.same_nan(value, source)
+        new = self.sources.same_nan(value, source) if type(value) in INEXACT else None
         new = self._lift_guarded(value, source) if new is None else new
         self.sources.enter(source, value, new)
         return new
@@ -91,14 +89,8 @@ class Lifting:
         if cls in NUMBER_TYPES:
             sources.check(source, cls.__name__)
             return self.tracer.scalar(value, source)
-        if cls is int and self.symbols is not None:
-            size = self.symbols.of_int(value, source, sources.place(source))
-            if size is not None:
-                sources.check(source, "size", size)
-                return self.tracer.scalar(value, source, size)
-            if sources.is_given(source) and self.symbols.is_uint64(value, sources.place(source)):
-                sources.check(source, "word")
-                return self.tracer.scalar(value, source)
+        if cls is int and self.symbols is not None and (number := self._lift_int(value, source, self.symbols)) is not None:
+            return number
         if (cls in VALUE_TYPES or cls in DTYPE_TYPES) and (cls is not slice or is_constant(value)):
             sources.check(source, "equals", value)
             return value
@@ -110,6 +102,26 @@ class Lifting:
         if (hooked := key_with_hooks(value)) is not None:
             self.effects.stop(f"a {cls.__name__} with keys of class {hooked.__name__}")
             return self.lift(value)
+        if is_a(value, np.generic) and not is_a(value, enum.Enum):
+            return self._lift_numpy_scalar(value, source)
+        self._guard_object(value, source)
+        sources.known[id(value)] = (value, source)
+        return value
+
+    def _lift_int(self, value: int, source: int, symbols: Symbols) -> Any:
+        """An int that is a size of the program, or one of 64 bits without sign; None for others."""
+        size = symbols.of_int(value, source, self.sources.place(source))
+        if size is not None:
+            self.sources.check(source, "size", size)
+            return self.tracer.scalar(value, source, size)
+        if self.sources.is_given(source) and symbols.is_uint64(value, self.sources.place(source)):
+            self.sources.check(source, "word")
+            return self.tracer.scalar(value, source)
+        return None
+
+    def _guard_object(self, value: Any, source: int) -> None:
+        """Guard an object: a function or class by identity, others by their class, and what they refer to if it may differ."""
+        cls, sources = type(value), self.sources
         if cls is types.FunctionType and is_made_again(value) and sources.is_given(source):
             has = (value.__defaults__ is not None) + 2 * (value.__kwdefaults__ is not None)
             sources.check(source, "function", value.__code__, value.__globals__, has)
@@ -120,13 +132,8 @@ class Lifting:
             self.lift_guarded(value.__self__, sources.source("attr", source, "__self__"))
         elif cls in IDENTITY_TYPES or is_a(value, type | enum.Enum):
             sources.check(source, "is", value)
-            for name in READ_BY_ENUM if is_a(value, enum.Enum) else ():
-                held = vars(value).get(name)
-                sources.check(sources.source("attr", source, name), "equals" if type(held) in VALUE_TYPES else "is", held)
-            if is_a(value, enum.EnumMeta):
-                sources.guard_length(vars(value)["_member_map_"], sources.source("attr", source, "_member_map_"))
-        elif is_a(value, np.generic):
-            return self._lift_numpy_scalar(value, source)
+            if is_a(value, enum.Enum | enum.EnumMeta):
+                self._guard_enum(value, source)
         elif cls is functools.partial and sources.is_given(source):
             sources.check(source, "type", cls)
             sources.renewed.add(source)
@@ -143,8 +150,15 @@ class Lifting:
         else:
             sources.check_once(source, "type", cls)
             sources.objects.append(source)
-        sources.known[id(value)] = (value, source)
-        return value
+
+    def _guard_enum(self, value: Any, source: int) -> None:
+        """Guard the attributes that the methods of module enum read of a member, or the members of a class."""
+        sources = self.sources
+        for name in READ_BY_ENUM if is_a(value, enum.Enum) else ():
+            held = vars(value).get(name)
+            sources.check(sources.source("attr", source, name), "equals" if type(held) in VALUE_TYPES else "is", held)
+        if is_a(value, enum.EnumMeta):
+            sources.guard_length(vars(value)["_member_map_"], sources.source("attr", source, "_member_map_"))
 
     def enter(self, value: Any, source: int) -> Any:
         """Return an attribute that was read, as the user's frame gets it."""
@@ -251,8 +265,8 @@ class Lifting:
             if source != OPAQUE and self.sources.source_of(shown) is None:  # no guard reaches its items
                 self.effects.stop(f"iterates a {type(value).__name__}")
             self.sources.note_opaque(shown)
-            lifted, plain = self.lift_items(shown), plain_of_view(value)
-            if plain is dict and type(shown) is ORDERED:
+            lifted, plain = self.lift_items(shown), VIEWS[type(value)]
+            if plain is not plain_class(shown):
                 lifted = {k: lifted[k] for k in keys_of_view(value)}
             return getattr(plain, name_of_view(value))(lifted)
         if source == OPAQUE:
@@ -306,16 +320,14 @@ class Lifting:
             return value if known is None else known[2]
         if (pair := self.effects.twins.get(id(value))) is not None:
             return pair[0]
-        if not (cls in COMPARED or is_record(cls)):
+        row = ROWS.get(cls)
+        if not (is_record(cls) if row is None else row.places(value) is not None):
             return value
-        is_keyed = is_a(value, dict)
-        items = list(value.values() if is_keyed else value)
+        items = list(value if row is None else row.items(value))
         own = [self.own(v, (*around, value)) for v in items]
         if all(a is b for a, b in zip(items, own, strict=True)):
             return value
-        if cls is collections.deque:
-            return cls(own, value.maxlen)
-        return cls(zip(value, own, strict=True)) if is_keyed else remade(value, own)
+        return remade(value, own) if row is None else with_items(value, own)
 
     def lifted_items(self, value: dict[Any, Any]) -> dict[Any, Any]:
         """A copy of a dict of unknown origin; keys are only hashed if necessary."""

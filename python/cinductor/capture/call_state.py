@@ -69,6 +69,23 @@ class Stage:
     """
 
     clock = staticmethod(time.thread_time)
+    runs_on = "cpu"  # the device for which the program is made
+    device: str | None = None  # the device of the arrays; None for the host
+    draws_outside = 0  # of loops and branches, captured from their source
+    inlined = 0  # number of user functions that were entered
+    depth = 0
+    has_left_open = False  # a condition was left to the program
+    chooses_tuples = False  # a tuple of the program stands for one of several: `is` cannot tell which
+    limit = math.inf  # seconds of capture work
+    why_whole = ""  # why NumPy may not continue
+    allowance: Allowance | None = None  # of the capture, in all its attempts
+    most_nodes = sys.maxsize  # of the pending graph
+    all_work: float | None = None  # seconds of capture work, once NumPy runs the rest of the call
+    why_over = ""  # reason, if a limit has been reached
+    iterations = 0  # that Python has run in captured loops and branches
+    runs = False  # the function's own code is running
+    learned = False  # something was recorded that the next capture of such a call will use
+    why_again: str | None = None  # why later calls cannot use the compiled program
 
     def __init__(
         self,
@@ -95,38 +112,21 @@ class Stage:
         self.items_of, self.lift_items, self.lift_nested = lifting.items_of, lifting.lift_items, lifting.lift_nested
         self.records = Records(tracer, self.state)
         self.effects.flush_records = self.records.flush
-        self.runs_on = "cpu"  # the device for which the program is made
-        self.device: str | None = None  # the device of the arrays; None for the host
         self.globals: dict[int, tuple[dict[str, Any], dict[str, tuple[Any, Any]]]] = {}
         self.functions: dict[int, tuple[Any, Any]] = {}
-        self.draws_outside = 0  # of loops and branches, captured from their source
         self.draw_states: dict[int, Any] = {}  # source of a generator -> its state as arrays, and the sources of its methods
         self.exported: dict[Any, Traced] = {}  # arrays that objects of other libraries hand out, by source and conversion
         self.codes: dict[int, Any] = {}  # of functions that rewritten code makes, by id
         self.scopes: list[Any] = []
-        self.inlined = 0  # number of user functions that were entered
-        self.depth = 0
         self.captures = way.regions  # capture loops and branches
         self.has_list_columns = way.list_columns  # long lists of numbers among the arguments are columns
         self.has_small_containers = way.small_containers  # short lists, dicts and sets among the arguments are no columns
         self.inlines_draws = way.inline_draws  # draws may be captured from their source
         self.has_draws_apart = way.draws_apart  # outside of loops and branches they are library calls, until one is captured
         self.leaves_open = way.leaves_open  # leave conditions on sizes to the program
-        self.has_left_open = False  # a condition was left to the program
-        self.chooses_tuples = False  # a tuple of the program stands for one of several: `is` cannot tell which
-        self.limit = math.inf  # seconds of capture work
-        self.why_whole = ""  # why NumPy may not continue
-        self.allowance: Allowance | None = None  # of the capture, in all its attempts
-        self.most_nodes = sys.maxsize  # of the pending graph
         self.began, self.others = self.clock(), 0.0  # of this thread; seconds in the user's own code
-        self.all_work: float | None = None  # seconds of capture work, once NumPy runs the rest of the call
-        self.why_over = ""  # reason, if a limit has been reached
-        self.iterations = 0  # that Python has run in captured loops and branches
-        self.runs = False  # the function's own code is running
         self.errstates: dict[int, Any] = {}  # made in the call, with their keywords
         self.break_budget = way.break_budget  # number of runs that were useful in an earlier call of this kind
-        self.learned = False  # something was recorded that the next capture of such a call will use
-        self.why_again: str | None = None  # why later calls cannot use the compiled program
         self.lowering: set[int] = set()  # functions whose replacement is being called
         self.tell: Callable[[Exception], object] = str  # reports an internal error to the user
 

@@ -20,7 +20,6 @@ then on, so each later change of it is an effect.
 
 from __future__ import annotations
 
-import collections
 import functools
 import gc
 import types
@@ -37,7 +36,8 @@ from ..calls.overtaking import MAX_SAVED, Changes
 from ..numpy import surface, twister
 from ..numpy.random import Draw, set_state
 from . import deaths
-from .containers import ROWS, row_of
+from .container_rows import ROWS, base_of
+from .containers import row_of
 from .control.alias import Aliases
 from .control.state import OPENED, SHOWN, State, atoms
 from .iterators import Escaped, Flat, Items, SharedIterators, TracedBytes, is_iterator
@@ -445,24 +445,24 @@ class Materialiser:
 
     def fill_parts(self, value: Any) -> None:
         """Materialise, in place, the contents of an object."""
+        base = base_of(type(value))
         if row_of(value).is_memory:
             return
-        if is_a(value, list | collections.deque):
-            if ATOMS.issuperset(map(type, value)):  # of millions of numbers none is looked at alone
-                return
-            put = list.__setitem__ if is_a(value, list) else collections.deque.__setitem__
-            for i, item in enumerate(self.paced([*value])):
-                if (new := self.of(item)) is not item:
-                    put(value, i, new)
-        elif is_a(value, dict):
+        if is_a(value, dict):
             self.fill_keys(value)
             self.fill_values(value)
-            if is_a(value, collections.defaultdict):
-                value.default_factory = self.of(value.default_factory)
+            for name in ROWS[base].held:
+                setattr(value, name, self.of(getattr(value, name)))
             if attributes := attributes_of(value):
                 self.fill(attributes)
         elif is_a(value, set):
             _core.exchange_items(value, [self.of(v) for v in self.paced(set.__iter__(value))])
+        elif base is not None and not ROWS[base].is_memory:
+            if ATOMS.issuperset(map(type, value)):  # of millions of numbers none is looked at alone
+                return
+            for i, item in enumerate(self.paced([*value])):
+                if (new := self.of(item)) is not item:
+                    base.__setitem__(value, i, new)
         elif type(value) is functools.partial:
             return
         else:

@@ -22,7 +22,8 @@ from ..numpy.twister import keep_normal
 from .call_state import Stage
 from .calls.calls import dispatch
 from .calls.functions import bind
-from .containers import ROWS, is_constant
+from .container_rows import MAPPINGS, ROWS
+from .containers import is_constant
 from .control import given_mappings, list_columns
 from .deaths import WITHOUT_REFERENTS, why_not_saved
 from .deferred import DeferredCall, DeferredChoice, DeferredObject, choose
@@ -34,7 +35,6 @@ from .objects import (
     CONTAINER_TYPES,
     DTYPE_TYPES,
     IDENTITY_TYPES,
-    MAPPINGS,
     METHODS_IN_C,
     MISSING,
     UNBOUND,
@@ -380,8 +380,9 @@ def with_stores(stage: Stage, result: Any) -> Any:
         if not all(are_distinct(stage, target) for target in taken[1]):
             raise Replan("list_columns", "one of many objects grows")
         result = DeferredCall((emitted, result, *taken))
-    waiting = stage.stores.waiting()
-    columns = list_columns.changed(stage.state, [value for value, _ in waiting if is_a(value, list)])
+    waiting = stage.stores.waiting() if stage.stores.objects else []
+    lists = [value for value, _ in waiting if is_a(value, list)]
+    columns = list_columns.changed(stage.state, lists) if stage.state.lists or lists else []
     if stage.effects.normals:
         columns += stage.effects.take_normals()
     if not (pairs := [*waiting, *columns]):
@@ -448,7 +449,7 @@ def instance(cls: type, attributes: dict[str, Any], *slots: Any) -> Any:
     """An object of a user's class with these attributes, made without its __init__."""
     made = object.__new__(cls)  # type: ignore[var-annotated]
     if attributes:
-        made.__dict__.update(attributes)
+        attributes_of(made).update(attributes)
     for slot, value in zip(slots_of(cls), slots, strict=True):
         if value is not UNBOUND:
             slot.__set__(made, value)
@@ -459,8 +460,7 @@ def is_instance(value: Any) -> bool:
     """True for an object of a user's class that only consists of its attributes."""
     cls = type(value)
     return (
-        type(cls) is type
-        and cls.__new__ is object.__new__  # type: ignore[comparison-overlap]
+        find_in_class(cls, "__new__") is object.__dict__["__new__"]
         and has_attributes_alone(cls)
         and find_in_class(cls, "__del__") is MISSING
     )

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..base.class_lookup import is_a, module_of
-from .containers import ROWS
+from .container_rows import ROWS
 from .objects import (
     FREE_TYPES,
     HOLDERS,

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import array
 import builtins
-import collections
 import enum
 import functools
 import gc
 import sys
 import types
 import weakref
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,7 @@ import numpy as np
 from .. import _core
 from ..base.class_lookup import HEAP, is_a, module_of
 from ..base.records import NamedTuple
+from .container_rows import MAPPINGS, VIEWS
 from .made_lists import begins_with_numbers
 
 Traced = _core.Traced
@@ -64,12 +64,9 @@ class MaybeUnbound(NamedTuple):
 VALUE_TYPES = frozenset({int, bool, str, bytes, type(None), type(Ellipsis), type(NotImplemented), range, slice})
 NUMBER_TYPES = frozenset({float, complex})
 DTYPE_TYPES = frozenset(type(np.dtype(c)) for c in np.typecodes["All"])
-ORDERED: type = collections.OrderedDict
-MAPPINGS = frozenset({dict, ORDERED})
 CONTAINER_TYPES = MAPPINGS | {list, tuple}
-VIEWS_OF_DICTS = frozenset(type(view) for d in ({}, ORDERED()) for view in (d.items(), d.keys(), d.values()))  # type: ignore[var-annotated]
+VIEWS_OF_DICTS = frozenset(VIEWS)
 SHOWN = VIEWS_OF_DICTS | {np.ndarray}  # classes whose objects are read through a stand-in
-ORDERED_TYPES = frozenset({ORDERED, *(cls for cls in VIEWS_OF_DICTS if cls.__name__.startswith("odict"))})
 # Types whose attributes and methods only read the value itself.
 PURE_TYPES = frozenset(
     {
@@ -315,7 +312,7 @@ def contains_items(value: Any) -> bool:
 
 def plain_class(value: dict[Any, Any]) -> Any:
     """The class whose methods read and set the items of a dict of any class without the user's methods."""
-    return ORDERED if type(value) is ORDERED else dict
+    return type(value) if type(value) in MAPPINGS else dict
 
 
 def now_at(value: Any, place: Any) -> Any:
@@ -435,10 +432,13 @@ def leaves_in(
                 yield from leaves_in(objects_in(value), seen, paced)
 
 
-def contains_traced(values: Iterable[Any]) -> bool:
+TRACED = frozenset({Traced})
+
+
+def contains_traced(values: Collection[Any]) -> bool:
     """True if there is a traced value among values, or in the lists, tuples and dicts among them.
     """
-    return any(type(value) is Traced for value in leaves_in(values))
+    return not (TRACED.isdisjoint(map(type, values)) and TRACED.isdisjoint(map(type, leaves_in(values))))
 
 
 def has_length(cls: type) -> bool:

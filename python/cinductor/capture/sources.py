@@ -179,13 +179,9 @@ class Sources:
 
     def same_nan(self, value: Any, source: int) -> Any:
         """The frame's version of a NaN if it has one, guarded: containers take a NaN for the item that is the same object,
-        and for no other. None for other values.
+        and for no other. None for other numbers of classes in INEXACT.
         """
-        if type(value) not in COPIED or value == value:
-            if type(value) in INEXACT:
-                self.numbers.append(source)
-            return None
-        for first, (real, new) in self.entered.items():
+        for first, (real, new) in self.entered.items() if value != value else ():
             if real is value:
                 self.check(source, "same", first)
                 return new

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from .. import _core
-from .objects import MAPPINGS, attributes_of, contains_items, defines, is_slot_of, reads_plainly
+from .container_rows import MAPPINGS
+from .objects import attributes_of, contains_items, defines, is_slot_of, reads_plainly
 from .sources import Sources
 
 KEYS = (str, int, bool, bytes, type(None))  # hashed and compared without user code

@@ -73,7 +73,8 @@ class Row:
         if self.handler is None:
             raise NotCaptured("it is followed only in a function with source")
         try:
-            args, kwargs = resolved(t, args), resolved(t, kwargs)
+            if not LEAVES.issuperset(map(type, (*args, *kwargs.values()))) or any(map(is_large_int, (*args, *kwargs.values()))):
+                args, kwargs = resolved(t, args), resolved(t, kwargs)
             if self.writes and args and not is_out(args[0]):
                 raise TypeError("what is written to is not an array")
             made = self.handler(t, *args, **kwargs) if owner is None else self.handler(t, owner, *args, **kwargs)
@@ -102,6 +103,7 @@ class Row:
 functions_by_id: dict[int, Row] = {}
 methods: dict[str, Row] = {}
 folds: dict[str, tuple[np.ufunc, str]] = {}  # methods that NumPy defines by a ufunc's reduce or accumulate
+LEAVES = frozenset({Traced, bool, int, float, complex, str, type(None), type, np.ndarray})  # classes of arguments without items
 WRITING_METHODS = frozenset(
     "fill sort partition put itemset resize setfield __setitem__ "
     "__iadd__ __isub__ __imul__ __itruediv__ __ifloordiv__ __imod__ __ipow__ __imatmul__ "
@@ -245,9 +247,7 @@ def is_given(out: Any, values: tuple[Any, ...]) -> bool:
 
 
 def gives_scalar(f: Any, owner: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    """True if NumPy returns a copy of a 0-d out= as a scalar: methods of its scalars do, functions that call these do,
-    and np.dot.
-    """
+    """True if NumPy returns a copy of a 0-d out= as a scalar: methods of its scalars, functions that call these, and np.dot do."""
     try:
         return is_a(on_dummies(f, owner, args, kwargs), np.generic)
     except Exception as error:

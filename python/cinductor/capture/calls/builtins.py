@@ -31,7 +31,7 @@ from ...calls.job import is_compiling
 from ...numpy import surface
 from ...numpy.random import GLOBAL, Draw
 from .. import special_methods
-from ..containers import ROWS
+from ..container_rows import ROWS
 from ..control.region import Raising, is_condition, truth
 from ..iterators import SIZED, STAND_INS
 from ..kinds import is_int, kind_of
@@ -322,7 +322,7 @@ def _promotion(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     and Python's number does not.
     """
     given = [scope.stage.lift_nested(a) for a in args]
-    if contains_traced(v for a, v in zip(args, given, strict=True) if type(a) in CONTAINER_TYPES or is_tuple(type(a))):
+    if contains_traced([v for a, v in zip(args, given, strict=True) if type(a) in CONTAINER_TYPES or is_tuple(type(a))]):
         return call_unknown(scope, f, args, kwargs)
     arrays = [np.empty((), v.dtype) if type(v) is Traced and v.kind != "python" else surface.weak(v) for v in given]
     return f(*arrays, **kwargs)  # NumPy's message depends on which operands are arrays

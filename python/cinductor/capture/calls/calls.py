@@ -25,13 +25,13 @@ from ...numpy.python_random import PYTHON_DRAWS
 from ...numpy.random import GLOBAL, LEGACY, Draw, is_global_state
 from ...numpy.surface import NotCaptured, folds
 from .. import identity
-from ..containers import ROWS, UNKNOWN, MethodEffect, methods_of, only_reads
+from ..container_rows import MAPPINGS, ROWS, UNKNOWN, MethodEffect
+from ..containers import methods_of, only_reads
 from ..control.given_mappings import want_mapping
 from ..control.mappings import guard_empty, is_open_key, want_given
 from ..iterators import ATOMS, Called
 from ..objects import (
     BOUND,
-    MAPPINGS,
     MISSING,
     PURE_TYPES,
     VIEWS_OF_DICTS,
@@ -154,7 +154,6 @@ def enter_families(own: frozenset[int]) -> None:
 
 BY_KEY = frozenset({"get", "setdefault", "add", "__contains__", "pop", "remove", "discard"})  # methods of dicts and sets
 ORDERLESS = frozenset(map(id, (len, isinstance, bool, callable)))  # of a set these read no order
-METHODS = frozenset({types.BuiltinMethodType, types.MethodType})
 
 
 def dispatch(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -179,36 +178,26 @@ def dispatch(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     found = TABLE.get(id(f))
     if found is not None:
         return found[1](scope, f, args, kwargs)
-    if cls is types.FunctionType:
-        return call_function(scope, f, args, kwargs)
-    if cls in METHODS and f.__name__ in PYTHON_DRAWS and is_python_generator(f.__self__):
-        return call_draw(scope, Draw(scope, f.__self__, f.__name__), args, kwargs)
-    if is_a(f, types.BuiltinFunctionType) or cls in BOUND:
-        return call_builtin(scope, f, args, kwargs)
-    if cls is types.MethodType:
-        if f.__name__ in LEGACY and is_global_state(f.__self__):
-            return call_draw(scope, Draw(scope, GLOBAL, f.__name__), args, kwargs)
-        return dispatch(scope, f.__func__, (f.__self__, *args), kwargs)
+    if (call := BY_CLASS.get(cls)) is not None:
+        return call(scope, f, args, kwargs)
     if is_a(f, type):
         return call_class(scope, f, args, kwargs)
-    if cls in UNBOUND_KINDS:
-        return call_unbound(scope, f, args, kwargs)
-    if cls is functools.partial:
-        return call_partial(scope, f, args, kwargs)
-    if cls is Draw:
-        return call_draw(scope, f, args, kwargs)
-    if cls is Traced:
-        return call_unknown(scope, scope.stage.materialise(f), args, kwargs)  # raises
-    if cls is _core.CompiledFunction:
-        return dispatch(scope, f.__wrapped__, args, kwargs)
-    if cls is np.vectorize:
-        return call_vectorized(scope, f, args, kwargs)
     if is_a(f, UserOperation):
         return call_owned(scope, f, args, kwargs)
     method = scope.stage.sources.class_attr(cls, "__call__")
     if type(method) is types.FunctionType and not is_numpys(module_of(cls)):
         return dispatch(scope, method, (f, *args), kwargs)
     return call_unknown(scope, f, args, kwargs)
+
+
+def call_bound(scope: Hooks, f: types.MethodType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A method in Python, with its object."""
+    name, owner = f.__name__, f.__self__
+    if name in PYTHON_DRAWS and is_python_generator(owner):
+        return call_draw(scope, Draw(scope, owner, name), args, kwargs)
+    if name in LEGACY and is_global_state(owner):
+        return call_draw(scope, Draw(scope, GLOBAL, name), args, kwargs)
+    return dispatch(scope, f.__func__, (owner, *args), kwargs)
 
 
 def called_by(scope: Hooks, f: Any) -> Callable[..., Any]:
@@ -232,14 +221,6 @@ def call_partial(
 
 # --- builtin functions and methods --------------------------------------------------------
 
-UNBOUND_KINDS = frozenset(
-    {
-        types.MethodDescriptorType,
-        types.WrapperDescriptorType,
-        types.ClassMethodDescriptorType,
-        type(np.sum),
-    }
-)
 
 def call_builtin(
     scope: Hooks, f: types.BuiltinFunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -251,6 +232,8 @@ def call_builtin(
         return call_unknown(scope, f, args, kwargs)
     if cls is Traced:
         return call_array_method(scope, f, owner, f.__name__, args, kwargs)  # type: ignore[arg-type]
+    if f.__name__ in PYTHON_DRAWS and is_python_generator(owner):
+        return call_draw(scope, Draw(scope, owner, f.__name__), args, kwargs)
     if cls in VIEWS_OF_DICTS and (shown := scope.stage.lift_items(owner)) is not owner:
         return dispatch(scope, iter, (owner,), kwargs) if f.__name__ == "__iter__" else getattr(shown, f.__name__)(*map(scope.use, args))
     if (methods := methods_of(owner)) is not None:
@@ -445,12 +428,13 @@ def call_class(scope: Hooks, cls: type, args: tuple[Any, ...], kwargs: dict[str,
         if type(cls.__new__) is types.FunctionType:
             guard_body(stage, cls.__new__)
         return cls(*args, **kwargs)
-    if type(cls) is not type or is_numpys(module_of(cls)):
+    has_own_call = type(cls) is not type and stage.sources.class_attr(type(cls), "__call__") is not type.__dict__["__call__"]
+    if has_own_call or is_numpys(module_of(cls)):
         return call_unknown(scope, cls, args, kwargs)
     init = stage.sources.class_attr(cls, "__init__")
     made_by_object = stage.sources.class_attr(cls, "__new__") in (object.__new__, object.__dict__["__new__"])
-    if made_by_object and not is_standard(cls):
-        for name in ("__post_init__", "__setattr__"):
+    if made_by_object and (not is_standard(cls) or (module_of(cls), cls.__name__) in functions.INLINED_STANDARD):
+        for name in ("__post_init__", "__setattr__", "__abstractmethods__"):
             stage.sources.class_attr(cls, name)
         if init is object.__dict__["__init__"]:
             return scope.born(cls(*args, **kwargs))
@@ -528,3 +512,18 @@ def make_dataclass(scope: Hooks, cls: type, args: tuple[Any, ...], kwargs: dict[
     object.__setattr__(made, "__class__", cls)
     dispatch(scope, after, (made, *given), {})
     return made
+
+
+# The handler of callables of exactly this class.
+BY_CLASS: dict[type, Handler] = {
+    types.FunctionType: call_function,
+    types.MethodType: call_bound,
+    **dict.fromkeys((types.BuiltinFunctionType, *BOUND), call_builtin),
+    **dict.fromkeys((types.MethodDescriptorType, types.WrapperDescriptorType), call_unbound),
+    **dict.fromkeys((types.ClassMethodDescriptorType, type(np.sum)), call_unbound),
+    functools.partial: call_partial,
+    Draw: call_draw,
+    Traced: lambda scope, f, args, kwargs: call_unknown(scope, scope.stage.materialise(f), args, kwargs),  # raises
+    _core.CompiledFunction: lambda scope, f, args, kwargs: dispatch(scope, f.__wrapped__, args, kwargs),
+    np.vectorize: call_vectorized,
+}

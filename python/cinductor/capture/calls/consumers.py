@@ -17,7 +17,7 @@ import numpy as np
 
 from ...base.class_lookup import is_a
 from ...numpy import composites
-from ..containers import ROWS
+from ..container_rows import MAPPINGS, ROWS, appends
 from ..control import branch
 from ..control.columns import Column, like_of, number_kind
 from ..control.list_buffer import made_of
@@ -26,7 +26,6 @@ from ..iterators import MAX_READ, Range
 from ..kinds import leaves
 from ..objects import (
     FREE_TYPES,
-    MAPPINGS,
     MISSING,
     Traced,
     asks_length,
@@ -110,8 +109,8 @@ def _memory(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
 KNOWN = frozenset({bool, int, float, str, bytes, range})
 
 
-@understands(collections.deque)
-def _deque(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
+@understands(*(cls for cls in ROWS if appends(cls) and cls is not list))
+def _queue(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     given = [*args, *kwargs.values()]
     if any(type(v) is Traced for v in given[1:]) or (args and asks_length(args[0])):
         return call_unknown(scope, f, args, kwargs)

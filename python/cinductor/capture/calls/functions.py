@@ -305,8 +305,9 @@ def make(scope: Hooks, call: OpaqueCall) -> Any:
 # --- Python functions that are inlined ---
 
 
+# Functions of Python's library that are captured from their source, and classes whose methods are.
 INLINED_STANDARD = frozenset(
-    ("dataclasses", name) for name in ("replace", "_replace", "fields", "_is_dataclass_instance")
+    {*(("dataclasses", name) for name in ("replace", "_replace", "fields", "_is_dataclass_instance")), ("collections", "UserList")}
 )
 # Modules of cinductor with functions that are captured like user code.
 CAPTURED = (
@@ -381,7 +382,7 @@ def why_not_inlined(f: types.FunctionType, scope: Hooks) -> str | None:
         return None
     if file.startswith(PACKAGE):
         return "is cinductor's own"
-    if (module, f.__name__) in INLINED_STANDARD or f.__name__ in ("_replace", "_asdict", "_make"):
+    if (module, f.__qualname__.partition(".")[0]) in INLINED_STANDARD or f.__name__ in ("_replace", "_asdict", "_make"):
         return None
     if module.partition(".")[0] in exporters.CALLED_WHOLE:
         return "is called as it is"

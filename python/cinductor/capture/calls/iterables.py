@@ -14,6 +14,7 @@ import numpy as np
 from ... import _core
 from ...base.class_lookup import is_a, offered
 from .. import special_methods
+from ..container_rows import VIEWS
 from ..control import branch
 from ..control.list_columns import Assumed
 from ..iterators import (
@@ -32,8 +33,6 @@ from ..kinds import is_int, is_one
 from ..objects import (
     MISSING,
     OPAQUE,
-    ORDERED_TYPES,
-    VIEWS_OF_DICTS,
     Traced,
     asks_length,
     defines,
@@ -68,7 +67,7 @@ def numbered_of(scope: Hooks, value: Any) -> Items | None:
             stage.sources.guard_length(value, source)
         made = lambda c, f=iter: f(c.of(value))  # noqa: E731
         return Items(lambda: stage.length_now(value), lambda i: scope.item(value, i), made)
-    if cls in VIEWS_OF_DICTS - ORDERED_TYPES:
+    if VIEWS.get(cls) is dict:
         return scope.items_of_view(value)
     return None
 

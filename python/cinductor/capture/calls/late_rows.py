@@ -14,7 +14,7 @@ import numpy as np
 
 from ...base.class_lookup import is_a, offered
 from ...numpy import composites, twister
-from ..containers import ROWS
+from ..container_rows import ROWS
 from . import numbers
 from .calls import LATE, understood_by
 from .numpy_calls import NUMBER_METHODS

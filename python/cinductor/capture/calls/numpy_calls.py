@@ -51,12 +51,11 @@ def call_ufunc(scope: Hooks, f: ufunc, args: tuple[Any, ...], kwargs: dict[str, 
     stage = scope.stage
     if runs_python(f) or (len(args) > 2 and f in WARN_OF_THREE):
         return call_unknown(scope, f, args, kwargs)
-    if (foreign := foreign_in(stage.tracer, (*args, *kwargs.values()))) is not None:
-        return call_with_foreign(scope, f, args, kwargs, foreign)
-    for a in args:
-        if type(a) not in FREE_TYPES:
+    if not FREE_TYPES.issuperset(map(type, (*args, *kwargs.values()))):
+        if (foreign := foreign_in(stage.tracer, (*args, *kwargs.values()))) is not None:
+            return call_with_foreign(scope, f, args, kwargs, foreign)
+        if not FREE_TYPES.issuperset(map(type, args)):
             args = (*(scope.array_of(a) for a in args[: f.nin]), *map(stage.lift_nested, args[f.nin :]))
-            break
     if kwargs:
         kwargs = {k: stage.lift_nested(v) for k, v in kwargs.items() if v is not np._NoValue}
         if kwargs.get("out") is ...:  # an array also where NumPy would return a scalar
@@ -69,7 +68,7 @@ def call_ufunc(scope: Hooks, f: ufunc, args: tuple[Any, ...], kwargs: dict[str, 
     for out in outs:
         if out is not None and type(out) is Traced and stage.effects.before_write(out):
             return eager(scope, f, args, kwargs, out)
-    if contains_traced(args) or (kwargs and contains_traced(kwargs.values())):
+    if contains_traced((*args, *kwargs.values())):
         return f(*args, **kwargs)
     return constants(scope, call_in_place(f, args, kwargs))
 
@@ -129,18 +128,19 @@ def nested(value: Any) -> Iterator[Any]:
 def call_surface(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A NumPy function of the surface."""
     stage = scope.stage
-    if f in JOINS and len(args) == 1 and not kwargs and type(args[0]) is list:
-        if (made := array_of(stage.state, args[0])) is not None:
-            return made
-    if any(type(a) is Flat for a in args):
-        if f in COPIES and type(args[0]) is Flat:  # the copy shares memory with the array
-            if len(args) > 1 or kwargs.keys() - {"dtype"}:
-                return call_unknown(scope, f, args, kwargs)
-            f = np.asarray
-        args = tuple(line_of(stage.tracer, a.array) if type(a) is Flat else a for a in args)
-    if (foreign := foreign_in(stage.tracer, (*args, *kwargs.values()))) is not None:
-        return call_with_foreign(scope, f, args, kwargs, foreign)
-    args, kwargs = lifted(stage, args, kwargs)
+    if not FREE_TYPES.issuperset(map(type, (*args, *kwargs.values()))):
+        if f in JOINS and len(args) == 1 and not kwargs and type(args[0]) is list:
+            if (made := array_of(stage.state, args[0])) is not None:
+                return made
+        if any(type(a) is Flat for a in args):
+            if f in COPIES and type(args[0]) is Flat:  # the copy shares memory with the array
+                if len(args) > 1 or kwargs.keys() - {"dtype"}:
+                    return call_unknown(scope, f, args, kwargs)
+                f = np.asarray
+            args = tuple(line_of(stage.tracer, a.array) if type(a) is Flat else a for a in args)
+        if (foreign := foreign_in(stage.tracer, (*args, *kwargs.values()))) is not None:
+            return call_with_foreign(scope, f, args, kwargs, foreign)
+        args, kwargs = lifted(stage, args, kwargs)
     row = surface.functions_by_id[id(f)]
     if type(out := row.out_of(args, kwargs)) is Traced and stage.effects.before_write(out):
         return eager(scope, f, args, kwargs, out)
@@ -152,7 +152,7 @@ def call_surface(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, 
         return call_source(scope, row, args, kwargs)
     if row.writes and args and type(args[0]) is Traced and stage.effects.before_write(args[0]):
         return eager(scope, f, args, kwargs, args[0])
-    if not row.creates and not contains_traced(args) and not contains_traced(kwargs.values()):
+    if not row.creates and not contains_traced((*args, *kwargs.values())):
         made = call_in_place(f, args, kwargs)
         if is_dense(made):
             return constants(scope, made)

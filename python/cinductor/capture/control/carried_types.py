@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 
 from ...base.records import NamedTuple
+from ...base.user_frame import OWN_PREFIX
 from ..kinds import UNBOUND, apart, have_same_structure, in_words, is_same, kind_of, leaves, rebuilt
-from ..objects import SINGLE, Traced, remade
+from ..objects import SINGLE, MaybeUnbound, Traced, remade
 from .alias import PeelFirstIteration, Unlike
 from .lattice import (
     LARGE,
@@ -285,3 +286,13 @@ class Types:
         made = remade(like, items)
         self.tuples[id(made)] = made
         return made
+
+
+def is_undefined(name: str, value: object) -> bool:
+    """True if a name that is unbound at the head may get an arbitrary value there, because it is not read."""
+    return name.startswith(OWN_PREFIX) or type(value) is MaybeUnbound
+
+
+def kinds_of(value: object) -> list[Any]:
+    """Kinds and dtypes of a value's leaves; None if one is not a number."""
+    return [kind_of(leaf) for leaf in leaves(value)]

@@ -13,12 +13,11 @@ from collections.abc import Iterable
 from typing import Any
 
 from ... import _core
-from ...base.user_frame import OWN_PREFIX
 from ..kinds import UNBOUND, is_array, is_int, is_one, is_same, kind_of, leaves, rebuilt
-from ..objects import SINGLE, MaybeUnbound, Traced, is_record
+from ..objects import SINGLE, Traced, is_record
 from . import lattice, list_buffer
 from .alias import Objects, PeelFirstIteration
-from .carried_types import Types
+from .carried_types import Types, is_undefined, kinds_of
 from .flow import Flow
 from .lattice import Type, at_entry
 from .list_append import AppendedItems
@@ -33,19 +32,7 @@ MAX_PERIOD = 6
 WAYS = 6
 NUMBER_TYPES = 3  # a Python number, one of NumPy or of 64 bits without sign, and a tagged one
 SIZE_TYPES = 3  # a fixed size, one with a capacity, and one in a flat buffer
-
-
-def is_undefined(name: str, value: object) -> bool:
-    """True if a name that is unbound at the head may get an arbitrary value there, because it is not read."""
-    return name.startswith(OWN_PREFIX) or type(value) is MaybeUnbound
-
-
 MAX_CARRIED = 512  # because each value is searched among all others
-
-
-def kinds_of(value: object) -> list[Any]:
-    """Kinds and dtypes of a value's leaves; None if one is not a number."""
-    return [kind_of(leaf) for leaf in leaves(value)]
 
 
 class Carried(LoopState):
@@ -306,12 +293,7 @@ class Carried(LoopState):
         for name, value in changed.items():
             self.carry(name, value)
             is_wider = True
-        for name, step in list(self.steps.items()):
-            if not is_same(names.get(name, UNBOUND), self.head[name] + step):
-                del self.steps[name]
-                self.no_steps.add(name)
-                self.carry(name, names.get(name, UNBOUND))
-                is_wider = True
+        is_wider |= bool(self.steps) and self.carry_unsteady(names)
         for name in self.types_of:
             if name not in changed:
                 is_wider |= self.types.widen(name, self.head[name], names.get(name, UNBOUND))
@@ -320,13 +302,24 @@ class Carried(LoopState):
         trace = self.trace()
         if self.first_trace is None:
             self.first_trace, self.first_ends = trace, names
-        if is_wider:
-            return False
+        return not is_wider and self.decide_names(names, trace)
+
+    def carry_unsteady(self, names: dict[str, Any]) -> bool:
+        """Carry ints by value that did not grow by their step. Returns True if there are any."""
+        unsteady = [name for name, step in self.steps.items() if not is_same(names.get(name, UNBOUND), self.head[name] + step)]
+        for name in unsteady:
+            del self.steps[name]
+            self.no_steps.add(name)
+            self.carry(name, names.get(name, UNBOUND))
+        return bool(unsteady)
+
+    def decide_names(self, names: dict[str, Any], trace: object) -> bool:
+        """After a run that found nothing new, decide what is live after the loop. Returns False if the body must be run again."""
         compared = Objects(self.snapshot)
         for name in (*self.names, *self.snapshot.containers):
             compared.add(name, leaves(self.head[name]), leaves(names.get(name)))
-        compared.others += [names.get(n) for n in loop.site.live_out if n not in self.names]
-        if (moved := compared.distinguishable(loop.elsewhere)) is not None:
+        compared.others += [names.get(n) for n in self.loop.site.live_out if n not in self.names]
+        if (moved := compared.distinguishable(self.loop.elsewhere)) is not None:
             raise PeelFirstIteration(f"{moved} is another view of its array in each iteration")
         if self.types.joined and self.assumes_weak(names, trace == self.first_trace):
             return False

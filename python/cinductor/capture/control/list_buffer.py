@@ -13,7 +13,6 @@ merge like any other. A list that has its items may still be known as rows of a 
 
 from __future__ import annotations
 
-import collections
 import itertools
 import math
 from collections.abc import Collection, Iterable, Iterator
@@ -25,6 +24,7 @@ from ... import _core
 from ...base.class_lookup import is_a
 from ...numpy import list_sources
 from ...numpy.surface import require, small_ints
+from ..container_rows import ROWS, appends
 from ..iterators import Items
 from ..kinds import Size, have_same_structure, is_int, is_same, is_tagged, leaves, rebuilt, strength
 from ..made_lists import listed, queue_of, tuples
@@ -481,8 +481,8 @@ def joined(scope: Hooks, a: list[Any], b: list[Any]) -> list[Any] | None:
 
 
 def is_sequence(value: object) -> bool:
-    """True for a list, and for a deque without a bound."""
-    return type(value) is list or (type(value) is collections.deque and value.maxlen is None)
+    """True for a container that grows without a bound."""
+    return appends(type(value)) and ROWS[type(value)].most(value) is None
 
 
 def may_be_columns(tracer: _core.Tracer, now: Iterable[Any], before: Collection[Any]) -> bool:

@@ -18,6 +18,7 @@ from ... import _core
 from ...base.class_lookup import is_a
 from ...base.signals import Replan
 from ...numpy import list_sources
+from ..container_rows import ROWS
 from ..iterators import Items
 from ..kinds import have_same_structure, is_int, kind_of, leaves, rebuilt
 from ..made_lists import entries_of, mapping_of
@@ -177,7 +178,7 @@ class Mapping(Assumed):
 
 def filled(value: object) -> tuple[Any, ...]:
     """The class of a dict or set, and what its constructor gets before the items."""
-    return (type(value), value.default_factory) if type(value) is collections.defaultdict else (type(value),)
+    return (type(value), *(getattr(value, name) for name in ROWS[type(value)].held))
 
 
 VIEWS: dict[str, Callable[[Any], Any]] = {

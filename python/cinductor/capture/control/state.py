@@ -13,7 +13,6 @@ snapshot keeps the depth). The graph and its memory have marks of their own (pye
 from __future__ import annotations
 
 import _random
-import collections
 import datetime
 import operator
 import sys
@@ -26,7 +25,8 @@ import numpy as np
 
 from ... import _core
 from ...base.records import NamedTuple
-from ..containers import ContainerRow, dict_of, row_of
+from ..container_rows import ContainerRow, appends
+from ..containers import dict_of, row_of, why_not_restored
 from ..iterators import (
     Called,
     Escaped,
@@ -81,7 +81,7 @@ class State:
         is_popped = id(value) in self.unlike
         if not self.snapshots or self.snapshots[-1].is_free_of(value, is_popped):
             return
-        why_not = "a set changes that was popped" if is_popped else row_of(value).why_not(value)
+        why_not = "a set changes that was popped" if is_popped else why_not_restored(value)
         if why_not is None:
             self.snapshots[-1].note(value)
             return
@@ -346,8 +346,7 @@ class Change(NamedTuple):
     @property
     def fills(self) -> bool:
         """True if it is bounded and has grown, so that it stops growing once it is full."""
-        now = self.container
-        return type(now) is collections.deque and now.maxlen is not None and len(now) > len(self.before)
+        return self.row.most(self.container) is not None and len(self.container) > len(self.before)
 
     @property
     def is_nothing(self) -> bool:
@@ -357,9 +356,9 @@ class Change(NamedTuple):
 
     @property
     def appended(self) -> list[Any]:
-        """The items that were appended to a list or deque."""
+        """The items that were appended."""
         before, now = self.before, self.container
-        if type(now) not in (list, collections.deque) or type(before) is not type(now) or len(now) <= len(before):
+        if not appends(type(now)) or type(before) is not type(now) or len(now) <= len(before):
             return []
         return [*now][len(before) :] if all(map(is_unchanged, before, now)) else []
 

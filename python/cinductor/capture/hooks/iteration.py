@@ -11,7 +11,8 @@ import numpy as np
 from ..._core import RegionBreak
 from ...base.class_lookup import is_a
 from .. import identity, special_methods
-from ..containers import ROWS, are_one, keys_of_view, places_of
+from ..container_rows import MAPPINGS, ROWS, VIEWS, are_one
+from ..containers import keys_of_view, places_of
 from ..control import list_columns
 from ..control.mappings import want_given
 from ..iterators import (
@@ -27,10 +28,8 @@ from ..iterators import (
 from ..kinds import Hooks
 from ..objects import (
     CONTAINER_TYPES,
-    MAPPINGS,
     MISSING,
     OPAQUE,
-    ORDERED_TYPES,
     VALUE_TYPES,
     VIEWS_OF_DICTS,
     Traced,
@@ -90,13 +89,7 @@ class Iteration(Hooks):
         if not any(stage.sources.defines(cls, name) for name in ("__iter__", "__getitem__")):
             return value  # Python raises its own exception
         if cls in CONTAINER_TYPES or is_tuple(cls):
-            if source is None or source == OPAQUE:
-                lift = stage.lift_array if source is None else stage.lift
-                return self._iter_made(value, lift) if cls in MAPPINGS else self._iter_list(value, lift)
-            if is_a(value, dict):
-                stage.sources.guard_length(value, source)
-                return iter(value)
-            return self._iter_guarded(value, source)
+            return self._iter_container(value, source)
         if cls in VIEWS_OF_DICTS and source is not None:
             return self.items_of_view(value)
         if source is None:
@@ -115,6 +108,16 @@ class Iteration(Hooks):
         stage.effects.stop(f"iterates a {cls.__name__}")
         return self._iter_unknown(stage.materialise(value))
 
+    def _iter_container(self, value: Any, source: int | None) -> Any:
+        stage = self.stage
+        if source is None or source == OPAQUE:
+            lift = stage.lift_array if source is None else stage.lift
+            return self._iter_made(value, lift) if type(value) in MAPPINGS else self._iter_list(value, lift)
+        if is_a(value, dict):
+            stage.sources.guard_length(value, source)
+            return iter(value)
+        return self._iter_guarded(value, source)
+
     def items_of_view(self, view: Any) -> Items:
         """The items of a dict view as they are when they are taken. Each step raises if the dict has grown, also the one after
         the last item.
@@ -126,8 +129,7 @@ class Iteration(Hooks):
         def size() -> int:
             stage.length_now(view)
             if len(view) != len(keys):
-                is_ordered = type(view) in ORDERED_TYPES
-                raise RuntimeError(f"{'OrderedDict mutated' if is_ordered else 'dictionary changed size'} during iteration")
+                raise RuntimeError(ROWS[VIEWS[type(view)]].mutated)
             if any(now is not key for now, key in zip(keys_of_view(view), keys, strict=True)):  # Python goes on from a place in memory
                 raise RegionBreak("a dict changes its keys while an iterator goes over it", "", 0)
             return len(keys)

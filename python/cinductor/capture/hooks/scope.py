@@ -26,7 +26,7 @@ from ..calls import consumers, numbers
 from ..calls.builtins import PATTERNS, contains
 from ..calls.calls import dispatch
 from ..calls.functions import DEBUGGERS
-from ..containers import ROWS
+from ..container_rows import MAPPINGS, ROWS
 from ..control import given_mappings, list_buffer
 from ..control.mappings import is_open_key
 from ..iterators import SIZED
@@ -35,7 +35,6 @@ from ..objects import (
     CONTAINER_TYPES,
     FREE_TYPES,
     HOLDERS,
-    MAPPINGS,
     MISSING,
     VIEWS_OF_DICTS,
     Traced,

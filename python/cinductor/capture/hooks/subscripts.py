@@ -27,7 +27,8 @@ from ...numpy.index import flat as raveled
 from .. import operands, special_methods
 from ..call_state import fall_back_for_flags
 from ..calls.numpy_calls import constants
-from ..containers import ROWS, is_constant
+from ..container_rows import ROWS
+from ..containers import is_constant
 from ..control import list_buffer, list_columns
 from ..control.given_mappings import item_or_default, want_mapping
 from ..control.mappings import Mapping, is_open_key
@@ -162,22 +163,7 @@ class Subscripts(Hooks):
                 key = self._key(key)
             return value[key]
         if cls in CONTAINER_TYPES or is_tuple(cls):
-            key = self._place(value, key)
-            grown = stage.state.lists.get(id(value))
-            if grown is not None:
-                return grown.item(key)
-            if is_open_key(self, value, key):
-                want_mapping(self, value, key)
-            source = stage.sources.source_of(value)
-            if source != OPAQUE and not is_a(value, dict) and is_arg_position(self, key):
-                if (picked := pick(self, value, key)) is not MISSING:
-                    return picked
-                self._want_columns(value, key)
-            if source is None:
-                return stage.lift_array(value[key])
-            if source == OPAQUE:
-                return stage.lift(value[stage.materialise(key)])
-            return self._guarded_item(value, key, source)
+            return self._contained(value, self._place(value, key))
         if cls is np.ndarray:
             array = stage.lift_array(value)
             return stage.lift(value[stage.materialise(key)]) if array is value else self.item(array, key)
@@ -191,6 +177,31 @@ class Subscripts(Hooks):
             return stage.state.lists[id(value)].item(self._index(key))
         if cls in ROWS and self._is_made(value):
             return self._made_item(value, key)
+        return self._item_of_object(value, key)
+
+    def _contained(self, value: Any, key: Any) -> Any:
+        """An item of a list, tuple or dict."""
+        stage = self.stage
+        grown = stage.state.lists.get(id(value))
+        if grown is not None:
+            return grown.item(key)
+        if is_open_key(self, value, key):
+            want_mapping(self, value, key)
+        source = stage.sources.source_of(value)
+        if source != OPAQUE and not is_a(value, dict) and is_arg_position(self, key):
+            if (picked := pick(self, value, key)) is not MISSING:
+                return picked
+            self._want_columns(value, key)
+        if source is None:
+            item = value[key]
+            return item if type(item) in FREE_TYPES else stage.lift_array(item)
+        if source == OPAQUE:
+            return stage.lift(value[stage.materialise(key)])
+        return self._guarded_item(value, key, source)
+
+    def _item_of_object(self, value: Any, key: Any) -> Any:
+        """An item of a range, a text, a class, or of an object with a `__getitem__`."""
+        cls, stage = type(value), self.stage
         if cls is range and is_arg_position(self, key) and len(value) <= MAX_OF_RANGE:
             with contextlib.suppress(IndexError):  # the range raises its own
                 return stage.tracer.as_python(self.item(self.call(np.arange, value.start, value.stop, value.step), key))
@@ -202,7 +213,7 @@ class Subscripts(Hooks):
             return self.call(self.attr(value, "__class_getitem__"), key) if is_users else value[key]  # type: ignore[index]
         if cls.__name__ in INDEX_TRICKS and is_numpys(module_of(cls)) and is_constant_key(key):
             return constants(self, value[key])
-        method = self.stage.sources.class_attr(cls, "__getitem__")
+        method = stage.sources.class_attr(cls, "__getitem__")
         if type(method) is types.FunctionType:
             return self.call_method(method, value, key)
         if is_numpys(module_of(cls)) and cls.__name__ in INDEX_TRICKS:
@@ -279,18 +290,7 @@ class Subscripts(Hooks):
             value = stage.lift_array(value)
             cls = type(value)
         if cls is Traced:
-            if type(key) not in FREE_TYPES or type(key) is slice:
-                key = self._key(key)
-            if type(item) in (list, tuple) and axes_of(item) > axes_at(value, key):
-                stage.effects.stop("a list with more axes than its place is stored")
-                stage.materialise(value)[stage.materialise(key)] = stage.materialise(item)  # raises
-                return
-            if type(item) not in FREE_TYPES:
-                item = self.array_of(item, value.dtype)
-            if stage.effects.before_write(value):
-                stage.materialise(value)[stage.materialise(key)] = stage.materialise(item)
-            else:
-                value[key] = item
+            self._set_elements(value, key, item)
             return
         if cls is Flat:
             key = key if type(key) in FREE_TYPES else self._key(key)
@@ -307,11 +307,31 @@ class Subscripts(Hooks):
                 item = [*self.iter(item)]  # Python would read a list whose items are in columns
         if type(item) is Traced and cls in ROWS and ROWS[cls].is_memory:
             stage.sources.note_opaque(value)
-        source = stage.sources.source_of(value)
         self._want_columns(value, key)
         if is_open_key(self, value, key):
             want_mapping(self, value, key, item)
-        method = self.stage.sources.class_attr(cls, "__setitem__")
+        self._set_item_of_object(value, key, item)
+
+    def _set_elements(self, value: Traced, key: Any, item: Any) -> None:
+        """Set elements of an array."""
+        stage = self.stage
+        if type(key) not in FREE_TYPES or type(key) is slice:
+            key = self._key(key)
+        if type(item) in (list, tuple) and axes_of(item) > axes_at(value, key):
+            stage.effects.stop("a list with more axes than its place is stored")
+            stage.materialise(value)[stage.materialise(key)] = stage.materialise(item)  # raises
+            return
+        if type(item) not in FREE_TYPES:
+            item = self.array_of(item, value.dtype)
+        if stage.effects.before_write(value):
+            stage.materialise(value)[stage.materialise(key)] = stage.materialise(item)
+        else:
+            value[key] = item
+
+    def _set_item_of_object(self, value: Any, key: Any, item: Any) -> None:
+        """Set an item of a container, or of an object with a `__setitem__`: now, at the end of the call, or at a break."""
+        cls, stage = type(value), self.stage
+        source, method = stage.sources.source_of(value), stage.sources.class_attr(cls, "__setitem__")
         if source is None and cls in ROWS:
             stage.state.before_change(value)
             value[key] = item

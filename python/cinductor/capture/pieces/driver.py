@@ -31,6 +31,7 @@ from ...calls.job import Job
 from ..call_state import REST
 from ..calls.functions import why_not_inlined
 from ..kinds import NO_VALUE
+from ..syntax.imported import modules_in
 from ..syntax.jumps import exits_of, with_exits_after
 from ..syntax.names import walk
 from ..syntax.rewrite import (
@@ -41,7 +42,6 @@ from ..syntax.rewrite import (
     compile_function,
     factory,
     find_function,
-    imports_of,
     renamed,
     rewrite,
 )
@@ -257,7 +257,7 @@ class SplitPlan:
     def function(self, node: Any, cells: dict[str, Any]) -> types.FunctionType | None:
         """A function of the node, over the user's cells and these."""
         fn, code = self.fn, self.fn.__code__
-        tree = factory(node, (*cells, *code.co_freevars), imports_of(code))
+        tree = factory(node, (*cells, *code.co_freevars), modules_in(code))
         new = compile_function(tree, code)
         if new is None:
             return None

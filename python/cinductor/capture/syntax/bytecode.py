@@ -477,19 +477,6 @@ class Reader:
         raise Unknown("a function inside")
 
 
-def modules_in(code: types.CodeType) -> list[str]:
-    """Names that the code uses as modules, so a call of their attribute is not a method call."""
-    found: dict[str, bool] = {}
-    before: Any = None
-    for at in dis.get_instructions(code):
-        if at.opname in ("LOAD_ATTR", "LOAD_METHOD") and before is not None:
-            is_method = at.opname == "LOAD_METHOD" or (sys.version_info >= (3, 12) and at.arg & 1)
-            found[before] = found.get(before, True) and not is_method
-        before = at.argval if at.opname == "LOAD_GLOBAL" else None
-    inner = [modules_in(c) for c in code.co_consts if isinstance(c, types.CodeType)]
-    return [*(name for name, is_one in found.items() if is_one), *(n for names in inner for n in names)]
-
-
 def has_text(code: types.CodeType) -> bool:
     """True if the first constant, a text, belongs to the function's code."""
     return sys.version_info < (3, 14) or bool(code.co_flags & 0x4000000)

@@ -29,8 +29,9 @@ from ...base.deferred_warnings import ignoring
 from ...base.user_frame import wrong
 from . import bytecode, desugar
 from .control import Control
+from .imported import modules_in
 from .jumps import with_exits_after
-from .names import FunctionNode, Transformer, children, duplicate, place_of, walk
+from .names import FunctionNode, Transformer, duplicate, place_of, walk
 from .rows import BREAK, ROWS, SYNTAX
 from .stage_calls import OWN_PREFIX, STAGE, Site
 
@@ -60,21 +61,19 @@ def find_function(code: types.CodeType, qualname: str) -> FunctionNode | None:
     owner = class_name(qualname)
     if not lines:  # made at a prompt or by `exec`
         read = bytecode.function_of(code)
-        known = read is not None and is_source_of(read, code, "", bytecode.modules_in(code))
+        known = read is not None and is_source_of(read, code, "")
         return read if known else None
     if not 0 < first <= len(lines):
         return None
     block = None if _whole[0] is lines else _parse_block(lines, first, _last_line(code))
     if block is not None:
-        imports = _imports_of_lines(lines)
         for node in _functions(block, code):
-            if is_source_of(node, code, owner, imports):
+            if is_source_of(node, code, owner):
                 return node
     whole = _parse_whole(lines)
     if whole is None:
         return None
-    imports = _imports(whole)
-    return next((n for n in map(duplicate, _functions(whole, code)) if is_source_of(n, code, owner, imports)), None)
+    return next((n for n in map(duplicate, _functions(whole, code)) if is_source_of(n, code, owner)), None)
 
 
 _whole: tuple[list[str] | None, ast.Module | None] = None, None  # the lines of a file, and its tree
@@ -94,22 +93,12 @@ def _parse_whole(lines: list[str]) -> ast.Module | None:
 silently: Callable[..., Any] = functools.partial(ignoring, Warning, (SyntaxError, ValueError, RecursionError))
 
 
-def is_source_of(node: FunctionNode, code: types.CodeType, owner: str, imports: Iterable[str]) -> bool:
-    """True if the node compiles to `code`; mangles the node's private names. A notebook compiles the statements of a
-    cell one by one, so its imports do not affect compiling.
-    """
+def is_source_of(node: FunctionNode, code: types.CodeType, owner: str) -> bool:
+    """True if the node compiles to `code`; mangles the node's private names."""
     if owner:
         Mangler(owner).visit(node)
-    for names in (imports, ()) if imports else ((),):
-        plain = compile_function(factory(node, code.co_freevars, names), code)
-        if plain is not None and is_same(plain, code):
-            return True
-    return False
-
-
-def imports_of(code: types.CodeType) -> list[str]:
-    """The names that the file of a code object imports at top level."""
-    return _imports_of_lines(linecache.getlines(code.co_filename))
+    plain = compile_function(factory(node, code.co_freevars, modules_in(code)), code)
+    return plain is not None and is_same(plain, code)
 
 
 def renamed(code: types.CodeType, old: str, new: str, loops: str | None = None) -> types.CodeType:
@@ -130,46 +119,6 @@ def renamed(code: types.CodeType, old: str, new: str, loops: str | None = None) 
     if qualname.startswith(old):
         changes["co_qualname"] = new + qualname[len(old) :]
     return code.replace(**changes)
-
-
-_imports_known: dict[int, tuple[list[str], list[str]]] = {}  # by the list of a file's lines
-
-
-def _imports_of_lines(lines: list[str]) -> list[str]:
-    """The names that import statements in the first column bind, because these change how calls are compiled.
-    Computed once for the lines of a file, which linecache keeps until the file changes.
-    """
-    known = _imports_known.get(id(lines))
-    if known is None or known[0] is not lines:
-        if len(_imports_known) > 256:
-            _imports_known.clear()
-        known = _imports_known[id(lines)] = lines, _look_for_imports(lines)
-    return known[1]
-
-
-def _look_for_imports(lines: list[str]) -> list[str]:
-    texts: list[str] = []
-    for i, line in enumerate(lines):
-        if not line.startswith(("import ", "from ")):
-            continue
-        end = i + 1
-        while "(" in line and ")" not in lines[end - 1] and end < min(i + 100, len(lines)):
-            end += 1
-        texts.append("".join(lines[i:end]))
-    whole = silently(ast.parse, "\n".join(texts))  # fails if one of them is a line of a text
-    trees = [silently(ast.parse, text) for text in texts] if whole is None else [whole]
-    return [name for tree in trees if tree is not None for name in _imports(tree)]
-
-
-def _imports(tree: ast.AST) -> list[str]:
-    """The names that imports outside functions and classes bind."""
-    found: list[str] = []
-    for node in children(tree):
-        if isinstance(node, ast.Import | ast.ImportFrom):
-            found += [(a.asname or a.name).split(".")[0] for a in node.names]
-        elif not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.expr):
-            found += _imports(node)
-    return [name for name in found if name != "*"]
 
 
 def _last_line(code: types.CodeType) -> int:
