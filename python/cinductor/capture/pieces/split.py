@@ -237,10 +237,14 @@ class Split:
         return hoist(node, self.locals, self.lists, self.name, level - 1)
 
     def tested(self, node: Any) -> ast.stmt:
-        """The statement that computes a construct's test before it."""
-        name = self.name()
-        temp = store_at(node.test, name, node.test)
-        node.test = name_at(node.test, name)
+        """The statement that computes a construct's test before it: of `and`, `or` and chains the truth, because Python tests
+        no operand of them twice.
+        """
+        name, value = self.name(), node.test
+        if any(isinstance(n, ast.BoolOp) or (isinstance(n, ast.Compare) and len(n.ops) > 1) for n in walk(value)):
+            value = ast.copy_location(ast.IfExp(value, constant_at(value, True), constant_at(value, False)), value)
+        temp = store_at(value, name, value)
+        node.test = name_at(value, name)
         return temp
 
     # --- sequences of statements ---
