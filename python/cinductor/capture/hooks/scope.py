@@ -292,10 +292,8 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
         stage = self.stage
         if cls is np.ndarray:
             return stage.lift_array(value)
-        if cls is PlainOperand:
-            return value.truth
-        if cls in SIZED:
-            return value.length
+        if cls is PlainOperand or cls in SIZED:
+            return value.truth if cls is PlainOperand else value.length
         if stage.state.lists and (grown := stage.state.grown(value)) is not None:
             return grown.truth
         if is_a(value, HOLDERS) and is_native(cls, "__bool__", "__len__"):
@@ -528,7 +526,7 @@ class PlainScope(Scope):
     def free(self, name: str, value: Any) -> Any:
         return value
 
-    truth = local = use = as_text = operand = read_operand = members = test = mapping = iter = star = context = staticmethod(
+    truth = local = use = as_text = operand = read_operand = members = test = assertion = mapping = iter = star = context = staticmethod(
         lambda value: value
     )
     key = born = made = inverted = waits = truth
@@ -546,7 +544,6 @@ class PlainScope(Scope):
     decorator = staticmethod(lambda value: value)
     for_, while_, if_ = PlainControl.for_, PlainControl.while_, PlainControl.if_
     bool_begin, bool_end = PlainControl.bool_begin, PlainControl.bool_end
-    assertion = staticmethod(lambda value: value)
     not_: Any = staticmethod(operator.not_)
     repeat: Any = staticmethod(operator.mul)
     modulo: Any = staticmethod(operator.mod)

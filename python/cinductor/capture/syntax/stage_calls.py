@@ -17,7 +17,16 @@ from ...base.records import NamedTuple
 from ...base.user_frame import OWN_PREFIX as OWN_PREFIX
 from ...base.user_frame import STAGE as STAGE
 from .cfg import Cfg
-from .jumps import MERGES_TESTS, Lowering, Unsuitable, is_list, is_text, may_be_row, may_be_traced, test_once
+from .jumps import (
+    MERGES_TESTS,
+    Lowering,
+    Unsuitable,
+    is_list,
+    is_text,
+    may_be_row,
+    may_be_traced,
+    test_once,
+)
 from .names import FunctionNode, Names, Transformer, duplicate, from_text, placed, results_in, walk
 from .texts import parts_of
 
