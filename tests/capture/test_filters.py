@@ -175,7 +175,7 @@ def with_errstate(x):
 
 @pytest.mark.parametrize("backend", ["interp", "c"])
 def test_an_errstate_that_the_call_returns(backend):
-    """It holds an object of NumPy's own, which no call makes again."""
+    """The errstate holds an object that only NumPy makes."""
     compiled = cinductor.compile(with_errstate, backend=backend)
     for n in (3, 3, 4, 3):
         with compiled(np.ones(n))[1]:

@@ -60,7 +60,7 @@ class Alone(Plain):
 
 
 class First(Plain):
-    """The same, by an order of classes, which makes the operator a break."""
+    """Arrays leave them to this class by its priority, and the operator is a break."""
 
     __array_priority__ = 1000
 
