@@ -97,6 +97,7 @@ class Generator:
                 f"v{n} = {self.tree(1)}\n    if {self.condition(2)}:\n        v{n} = k",
                 f"v{n} = 2.0 if {self.condition(2)} else a",
                 f"v{n} = [i for i in range(2) if {self.condition(2)}]",
+                f"v{n} = any({self.condition(2)} for i in range(2)), all({self.condition(2)} for i in range(2))",
                 f"v{n} = 0\n    while v{n} < 1 and {self.condition(2)}:\n        v{n} += 1",
             ]
         )

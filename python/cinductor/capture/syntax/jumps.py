@@ -83,7 +83,10 @@ MERGES_TESTS = merges_tests()
 def test_once(node: ast.expr, is_condition: bool = True) -> None:
     """Mark each `and` and `or`, and each chain in a condition, whose result Python does not test again: it jumps where the
     operand that decides it has been tested. is_condition: the test of a statement, a conditional expression or a comprehension.
+    The items of `any` and `all` are values, which these test.
     """
+    if hasattr(node, "ci_is_value"):
+        return
     if isinstance(node, ast.BoolOp):
         for value in node.values:
             test_once(value, is_condition)
