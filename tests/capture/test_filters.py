@@ -167,3 +167,16 @@ def test_the_caller_of_a_call_that_is_not_compiled(mode, size):
             warnings.simplefilter("always")
             found.append([(fn(np.arange(float(size))), [(w.filename, w.lineno) for w in seen]) for _ in range(4)])
     assert repr(found[0]) == repr(found[1])
+
+
+def with_errstate(x):
+    return x + 1, np.errstate(all="ignore")
+
+
+@pytest.mark.parametrize("backend", ["interp", "c"])
+def test_an_errstate_that_the_call_returns(backend):
+    """The errstate holds an object that only NumPy makes."""
+    compiled = cinductor.compile(with_errstate, backend=backend)
+    for n in (3, 3, 4, 3):
+        with compiled(np.ones(n))[1]:
+            assert np.isinf(np.float64(1) / np.zeros(n)).all()

@@ -843,3 +843,25 @@ def test_a_loop_after_a_break_is_a_piece_although_arrays_are_small():
         assert compiled(w, v, 30) == heaviest(w, v, 30)
     pieces = compiled._cinductor_job.plan.pieces
     assert [s for p in pieces for s in p.specializations] and not any(p._cinductor_job.plan for p in pieces)
+
+
+INNER = {
+    "even": "def even(n):\n        return step(n) if n else x * calls[0]",
+    "step": "def step(n):\n        calls[0] += 1\n        return odd(n - 1) + k",
+    "odd": "odd = lambda n: even(n - 1) if n else (k for k in x)",
+}
+BREAKS = 'print(end="", flush=True)'
+
+
+@pytest.mark.usefixtures("pieces_are_compiled")
+@pytest.mark.parametrize("order", [*itertools.permutations(INNER)], ids="-".join)
+@pytest.mark.parametrize("at", range(4))
+def test_functions_that_call_later_ones_across_a_break(order, at):
+    """A function sees a name that is bound after it was made, in another piece."""
+    lines = [INNER[name] for name in order]
+    body = "\n    ".join(["calls = [0]", *lines[:at], BREAKS, *lines[at:], "k = x.sum()", "y = even(4) * 2", BREAKS, "return y + even(2), calls"])
+    fn = load(f"def f(x):\n    {body}\n", f"<inner {order} {at}>")
+    compiled = cinductor.compile(fn, backend="interp")
+    for n in (3, 3, 4, 3):
+        x = np.arange(float(n))
+        assert repr(compiled(x)) == repr(fn(x))

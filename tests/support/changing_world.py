@@ -156,6 +156,7 @@ def of_class(name, cls):
         yield attribute(name, cls, "__bases__", cls.__bases__)
     for key, member in cls.__members__.items() if is_enum else ():
         yield attribute(f"{name}.{key}", member, "_value_", member._value_)
+        yield from of_object(f"{name}.{key}", member, [k for k, v in vars(cls).items() if type(v) in (types.FunctionType, functools.cached_property)])
     for base in (*cls.__bases__, type(cls)):
         yield Place(f"{name} base {base.__name__}", base)
 

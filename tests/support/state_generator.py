@@ -191,6 +191,14 @@ class Vector:
         LOG.append("mul")
         return Vector(self.k * other.k)
 
+    def __neg__(self):
+        LOG.append("neg")
+        return Vector(-self.k)
+
+    def __bool__(self):
+        LOG.append("bool")
+        return self.k > 1
+
     def __lt__(self, other):
         return self.k < other.k
 
@@ -682,7 +690,7 @@ HOOKS = [
                    "complex(float(o)).real", "sum([o], 0.0) if 0 else 1.", "math.hypot(o, 1.)", "pow(int(o), 2)", "len(str(o)) and 1.", "len(repr(o)) and 1."]),
     ("Vector(x.sum())", ["sum([o, o], Vector(1.)).k", "sum([o, o, o]).k", "sum(vectors(), o).k", "sum(vectors()).k", "sum(a * b for a, b in zip(vectors(), [o, o])).k",
                          "math.prod([o, o], start=o).k", "[*itertools.accumulate(vectors())][-1].k", "functools.reduce(operator.add, vectors(), o).k",
-                         "(o + o).k", "sum(map(operator.add, vectors(), [o, o])).k", "float(([s] + o)[0])", "float((o + [s, 1.])[1])", "max(vectors()).k", "sorted([o, Vector(2.)])[0].k"]),
+                         "(o + o).k", "(o * o + o).k", "(-o + o * -o).k", "float((o + o) * o < o)", "1. if o * o else 2.", "sum(-v + o for v in vectors()).k", "sum(map(operator.add, vectors(), [o, o])).k", "float(([s] + o)[0])", "float((o + [s, 1.])[1])", "max(vectors()).k", "sorted([o, Vector(2.)])[0].k"]),
     ("Made()", ["o(s)", "sum(o)", "[*map(o, [1., 2.])][0]", "len([o, o])", "float(o is None)", "sorted([3., 1.], key=o)[0]", "float(o in [1., o])", "o.k",
                 "float(isinstance(o, Made))", "float(hasattr(Made, 'nothing'))", "Made(2.).k", "float(callable(o))", "next(iter(o))", "len({o: 1.})"]),
     ("Dying()", ["1.", "float(o is None)", "float(Dying() is None)", "len([Dying(), Dying()])", "[Dying()].pop() and 1.", "{1: Dying()}.pop(1) and 1.",

@@ -1075,3 +1075,28 @@ UNEQUAL = float("nan")  # found in a container because it is the same object
 @given(UNEQUAL, {UNEQUAL: 2.0, 1.0: 3.0}, {UNEQUAL}, [UNEQUAL])
 def a_key_that_equals_nothing(x, v, table, kept, rows):
     return x * table.get(v, 5.0), v in table, v in kept, v in rows, table.setdefault(v, 4.0)
+
+
+class Body(enum.Enum):
+    """Members with attributes of their own."""
+
+    EARTH = (6.0, 2.0)
+    MARS = (1.0, 4.0)
+
+    def __init__(self, mass, radius):
+        self.mass, self.radius, self.seen = mass, radius, 0
+
+    @functools.cached_property
+    def gravity(self):
+        return self.mass / self.radius**2
+
+    def pull(self, k=2.0):
+        return self.gravity * k
+
+
+@program
+def attributes_of_the_members_of_an_enum(x):
+    for body in Body:
+        body.seen += 1
+    heavy = [body for body in Body if body.mass > 2.0]
+    return [x * body.pull() for body in Body], len(heavy), Body["MARS"].seen, hasattr(Body.EARTH, "name_of"), [body.pull.__name__ for body in heavy]

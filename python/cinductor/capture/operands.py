@@ -130,6 +130,7 @@ for name in "neg pos invert".split():
 NUMBERS = frozenset({int, float, complex, bool})
 WITH_OWN_ORDER: frozenset[type] = NUMBERS | {str, bytes, type(None)}
 OF_OBJECT = {f"__{name}__": object.__dict__[f"__{name}__"] for name in COMPARISONS}
+IN_PLACE = frozenset(f"__i{name}__" for name in SYMBOLS)
 
 Try = tuple[str, Any, Any]  # a method's name, the object that has it, and the other operand
 
@@ -232,8 +233,9 @@ def method_of(stage: Stage, key: str, owner: Any, other: Any, alone: frozenset[t
         return MISSING
     if cls is Flat:
         return cls
-    if issubclass(cls, np.ndarray | np.generic):
-        return MISSING if sources.class_attr(type(other), "__array_ufunc__") is None else cls
+    if issubclass(cls, np.ndarray | np.generic):  # an array leaves no in-place operator to the other operand's class
+        is_left = sources.class_attr(type(other), "__array_ufunc__") is None
+        return MISSING if is_left and not (key in IN_PLACE and issubclass(cls, np.ndarray)) else cls
     method = sources.class_attr(cls, key)
     if key == "__ne__" and method is OF_OBJECT[key]:  # the opposite of __eq__
         key, method = "__eq__", sources.class_attr(cls, "__eq__")

@@ -9,6 +9,7 @@ the value from the arguments. A guard is a check of a source.
 from __future__ import annotations
 
 import abc
+import enum
 import itertools
 import types
 from typing import Any
@@ -250,12 +251,14 @@ class Sources:
 
     def source_of(self, value: Any) -> int | None:
         """The source that reaches an object, OPAQUE, or None for an object made in this call. A list whose items are
-        in a buffer gets them first.
+        in a buffer gets them first. No call makes a member of an Enum, wherever this one got it from.
         """
         if self.hidden and (hiding := self.hidden.get(id(value))) is not None:
             hiding.materialise()
         found = self.known.get(id(value))
-        return None if found is None else found[1]
+        if found is None:
+            return self.source("const", value) if is_a(value, enum.Enum) else None
+        return found[1]
 
     def source_of_class(self, cls: type) -> int:
         """The source of a class: if no argument reaches it, the class itself."""

@@ -202,7 +202,9 @@ def _ndarray(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
 def _errstate(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     if args or any(v != "ignore" for k, v in kwargs.items()):
         return _seterr(scope, f, args, kwargs)
-    made = np.errstate(**kwargs)
+    made, sources = np.errstate(**kwargs), scope.stage.sources
+    unset = made._call  # type: ignore[attr-defined]  # an object of NumPy's own that means that there is none
+    sources.known[id(unset)] = (unset, sources.source("const", unset))
     scope.stage.errstates[id(made)] = (made, kwargs)
     return made
 

@@ -38,6 +38,7 @@ from ..objects import (
     Traced,
     contains_traced,
     defines,
+    has_hooks,
     is_record,
 )
 from ..syntax.jumps import VALUE
@@ -160,7 +161,7 @@ FIRST, SECOND = PlainChoice(True), PlainChoice(False)
 
 
 class PlainOperand:
-    """The first operand of `and` or `or`, whose truth its class's method has returned."""
+    """An operand of `and` or `or`, whose truth its class's method has returned."""
 
     __slots__ = ("value", "truth")
 
@@ -221,14 +222,17 @@ class PlainControl(Hooks):
 
     def bool_begin(self, value: Any, is_and: bool) -> Any:
         """The first operand of `and` or `or`: what Python shall test."""
-        if type(value) in FREE_TYPES:
+        if type(value) in FREE_TYPES or type(value) is PlainOperand:
             return value
         told = self.test(value)
-        return value if told is value else PlainOperand(value, bool(told))
+        is_seen = told is not value or (type(value) is not Traced and has_hooks(type(value)))
+        return PlainOperand(value, bool(told)) if is_seen else value
 
-    def bool_end(self, value: Any) -> Any:
-        """The value of `and` or `or`, given what Python says it is."""
-        return value.value if type(value) is PlainOperand else value
+    def bool_end(self, value: Any, is_test: bool | None = None) -> Any:
+        """The value of `and` or `or`, given what Python says it is. is_test: nothing but its truth is used. False: its truth
+        is, and then perhaps the value. None: it is not tested at once.
+        """
+        return value.value if type(value) is PlainOperand and is_test is None else value
 
     def not_(self, value: Any) -> Any:
         """not value"""
@@ -493,14 +497,18 @@ class TracedControl(PlainControl):
         conditions.append((self, None))
         return super().bool_begin(value, is_and)
 
-    def bool_end(self, value: Any) -> Any:
+    def bool_end(self, value: Any, is_test: bool | None = None) -> Any:
         if self.stage.tracer.has_fallen_back:  # fallen back after the frame read this method: Python runs it
-            return super().bool_end(value)
+            return super().bool_end(value, is_test)
         conditions = self.stage.state.conditions
         scope, operand = conditions.pop()
         while scope is not self:
             scope, operand = conditions.pop()
-        return super().bool_end(value) if operand is None else operand.join(value)
+        if operand is None:
+            return super().bool_end(value, is_test)
+        if type(value) is PlainOperand:
+            value = value.truth if is_test else value.value
+        return operand.join(value)
 
     def truth(self, value: Any) -> Any:
         """An operand of `and` or `or` of which only the truth is used; a value whose truth Python knows stays."""

@@ -58,7 +58,7 @@ Read = tuple[Any, int]  # a value and its source
 # Modules of Python whose names are guarded by identity, because they are functions and constants.
 PURE_MODULES = frozenset({"math", "cmath", "operator", "functools", "itertools", "builtins"})
 # Objects that no call makes.
-LASTING = (type, types.ModuleType, enum.Enum, np.ufunc, type(np.sum))
+LASTING = (type, types.ModuleType, np.ufunc, type(np.sum))
 # Binding a descriptor of these kinds runs no user code.
 METHOD_KINDS = frozenset({types.MethodDescriptorType, types.WrapperDescriptorType, types.ClassMethodDescriptorType})
 FUNCTION = types.FunctionType

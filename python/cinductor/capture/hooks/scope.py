@@ -44,7 +44,7 @@ from ..objects import (
 from ..records import at_once, formatted, late_text, record_print
 from ..syntax.stage_calls import Site
 from .attributes import Attributes, Managed, Slot, TracedErrstate
-from .constructs import PlainControl, TracedControl, generated
+from .constructs import PlainControl, PlainOperand, TracedControl, generated
 from .iteration import Iteration
 from .subscripts import Subscripts
 
@@ -291,8 +291,8 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
         stage = self.stage
         if cls is np.ndarray:
             return stage.lift_array(value)
-        if cls in SIZED:
-            return value.length
+        if cls is PlainOperand or cls in SIZED:
+            return value.truth if cls is PlainOperand else value.length
         if stage.state.lists and (grown := stage.state.grown(value)) is not None:
             return grown.truth
         if is_a(value, HOLDERS) and is_native(cls, "__bool__", "__len__"):
@@ -525,7 +525,7 @@ class PlainScope(Scope):
     def free(self, name: str, value: Any) -> Any:
         return value
 
-    truth = local = use = as_text = operand = read_operand = members = test = mapping = iter = star = context = staticmethod(
+    truth = local = use = as_text = operand = read_operand = members = test = assertion = mapping = iter = star = context = staticmethod(
         lambda value: value
     )
     key = born = made = inverted = waits = truth
@@ -542,8 +542,7 @@ class PlainScope(Scope):
     augment = staticmethod(lambda name, value, other: getattr(operator, name)(value, operands.real(other)))
     decorator = staticmethod(lambda value: value)
     for_, while_, if_ = PlainControl.for_, PlainControl.while_, PlainControl.if_
-    bool_begin = staticmethod(lambda value, is_and: value)
-    bool_end = assertion = staticmethod(lambda value: value)
+    bool_begin, bool_end = PlainControl.bool_begin, PlainControl.bool_end
     not_: Any = staticmethod(operator.not_)
     repeat: Any = staticmethod(operator.mul)
     modulo: Any = staticmethod(operator.mod)

@@ -58,6 +58,13 @@ class Marks:
         return [n for n in self.levels if node.lineno <= n <= node.end_lineno and n not in moved]
 
 
+MADE = ast.Lambda | ast.FunctionDef | ast.GeneratorExp  # what reads names later
+
+
+def position(node: Any) -> tuple[int, int]:
+    return node.lineno, node.col_offset
+
+
 def head_end(node: Any) -> int:
     """The last line of the expressions that a construct itself evaluates."""
     return max(node.lineno, node.body[0].lineno - 1) if hasattr(node, "body") else node.end_lineno
@@ -180,6 +187,7 @@ class Split:
         own_args = [*args.posonlyargs, *args.args, *args.kwonlyargs, args.vararg, args.kwarg]
         self.flow = Cfg(node.body, [arg.arg for arg in own_args if arg is not None])
         self.stable = self.stable_names()
+        self.readers = [(position(n), captured(n)) for n in walk(node) if n is not node and isinstance(n, MADE)]
         self.maybe: dict[int, Set] = {}  # by id of a statement: names that may be bound
         arguments = {a.arg for a in walk(node.args) if isinstance(a, ast.arg)}
         self.note_maybe(node.body, set(arguments))
@@ -237,10 +245,14 @@ class Split:
         return hoist(node, self.locals, self.lists, self.name, level - 1)
 
     def tested(self, node: Any) -> ast.stmt:
-        """The statement that computes a construct's test before it."""
-        name = self.name()
-        temp = store_at(node.test, name, node.test)
-        node.test = name_at(node.test, name)
+        """The statement that computes a construct's test before it: of `and`, `or` and chains the truth, because Python tests
+        no operand of them twice.
+        """
+        name, value = self.name(), node.test
+        if any(isinstance(n, ast.BoolOp) or (isinstance(n, ast.Compare) and len(n.ops) > 1) for n in walk(value)):
+            value = ast.copy_location(ast.IfExp(value, constant_at(value, True), constant_at(value, False)), value)
+        temp = store_at(value, name, value)
+        node.test = name_at(value, name)
         return temp
 
     # --- sequences of statements ---
@@ -305,6 +317,11 @@ class Split:
         for name in given - sure - unbound:
             return next(k for k, used in enumerate(names) if name in used)
         given -= unbound
+        # A function and a name that it reads are both in the piece unless the name is bound before the function is made.
+        awaited = frozenset().union(*(found for at, found in self.readers if at < position(run[0]))) & bound
+        apart = (k for k, n in enumerate(run) if self.captured_in(n) - given - bound or binds(n) & awaited)
+        if (at := next(apart, None)) is not None:
+            return at
         ends = self.flow.sure_after(run[-1])
         left = bound & self.flow.after(run[-1]) & self.locals
         piece.inputs = tuple(sorted(given))
@@ -346,7 +363,7 @@ class Split:
         """The function's names that an object made in a statement may read later."""
         found: Set = EMPTY
         for part in walk(node):
-            if isinstance(part, ast.Lambda | ast.FunctionDef | ast.GeneratorExp):
+            if isinstance(part, MADE):
                 if not getattr(part, "ci_consumed", False):
                     found |= captured(part)
             elif isinstance(part, ast.Call) and isinstance(part.func, ast.Name):
@@ -355,7 +372,9 @@ class Split:
         return found & self.locals
 
     def stable_names(self) -> Set:
-        """Names that are bound once: an inner function reads the value that they had when it was made."""
+        """Names that are bound once: an inner function reads the value that they had when it was made, or that its piece gives
+        them.
+        """
         counts: dict[str, int] = {}
         args = self.node.args
         for arg in walk(args):

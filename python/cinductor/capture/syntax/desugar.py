@@ -379,6 +379,7 @@ class Comprehensions(Visitor):
         name = func.id if isinstance(func, ast.Name) and func.id not in self.bound else ""
         is_plain = SUM_IS_PLAIN or is_int(inner.elt)
         if name in ANY_OR_ALL:
+            inner.elt.ci_is_value = True
             self._plan(node, inner, ANY_OR_ALL[name][is_list], f"made_result = {name == 'all'}", "made_result", builtin=name)
         elif name == "sum" and is_filtered(inner) and not is_int(inner.elt):  # an int only if there are no items
             more, first, _, total = SUMS[SUM_IS_PLAIN]

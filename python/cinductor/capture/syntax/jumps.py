@@ -49,13 +49,6 @@ def is_list(node: ast.expr) -> bool:
     return isinstance(node, ast.List)
 
 
-def may_be_list(node: ast.expr) -> bool:
-    """False if the value of an expression can be no list that is stored as columns."""
-    if isinstance(node, ast.BinOp):
-        return is_list(node) or (isinstance(node.op, ast.Add) and may_be_list(node.left) and may_be_list(node.right))
-    return not isinstance(node, ast.Constant | ast.Compare | ast.JoinedStr | ast.UnaryOp)
-
-
 ROWLESS = ast.Compare | ast.JoinedStr | ast.UnaryOp | ast.Constant  # expressions whose values are no tuples that hold arrays
 
 
@@ -65,6 +58,42 @@ def may_be_row(node: ast.expr) -> bool:
         rows = [may_be_row(part) if isinstance(part, ast.BinOp) else not isinstance(part, ROWLESS) for part in (node.left, node.right)]
         return all(rows) if isinstance(node.op, ast.Add) else isinstance(node.op, ast.Mult) and any(rows)
     return not isinstance(node, ROWLESS)
+
+
+class Probe:
+    """Counts how often its truth is tested."""
+
+    times = 0
+
+    def __bool__(self) -> bool:
+        self.times += 1
+        return False
+
+
+def merges_tests() -> bool:
+    """True if this version of Python tests x only once in `x and y or z` where the value is used."""
+    probe = Probe()
+    probe and None or None  # noqa: B018
+    return probe.times == 1
+
+
+MERGES_TESTS = merges_tests()
+
+
+def test_once(node: ast.expr, is_condition: bool = True) -> None:
+    """Mark each `and` and `or`, and each chain in a condition, whose result Python does not test again: it jumps where the
+    operand that decides it has been tested. is_condition: the test of a statement, a conditional expression or a comprehension.
+    The items of `any` and `all` are values, which these test.
+    """
+    if hasattr(node, "ci_is_value"):
+        return
+    if isinstance(node, ast.BoolOp):
+        for value in node.values:
+            test_once(value, is_condition)
+    elif is_condition and isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        test_once(node.operand)
+    if isinstance(node, ast.BoolOp) or (is_condition and isinstance(node, ast.Compare)):
+        node.ci_is_once = is_condition  # type: ignore[union-attr]
 
 
 def is_text(node: ast.expr) -> bool:

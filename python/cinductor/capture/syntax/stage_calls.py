@@ -17,7 +17,16 @@ from ...base.records import NamedTuple
 from ...base.user_frame import OWN_PREFIX as OWN_PREFIX
 from ...base.user_frame import STAGE as STAGE
 from .cfg import Cfg
-from .jumps import Lowering, Unsuitable, is_list, is_text, may_be_list, may_be_row, may_be_traced
+from .jumps import (
+    MERGES_TESTS,
+    Lowering,
+    Unsuitable,
+    is_list,
+    is_text,
+    may_be_row,
+    may_be_traced,
+    test_once,
+)
 from .names import FunctionNode, Names, Transformer, duplicate, from_text, placed, results_in, walk
 from .texts import parts_of
 
@@ -323,13 +332,15 @@ class Expressions(Asking):
     # operands
 
     def _use(self, node: ast.expr, method: str = "use") -> ast.expr:
-        """The operand, passed to the stage unless it can only be a fresh value."""
-        fresh = isinstance(node, ast.Constant | ast.BinOp | ast.Compare | ast.JoinedStr | ast.UnaryOp) and not may_be_list(node)
+        """The operand, passed to the stage unless it is a constant or a text: an operator may return an object of the user's."""
+        inner = node.operand if isinstance(node, ast.UnaryOp) else node
+        is_known = isinstance(inner, ast.Constant | ast.JoinedStr)
         new = self.visit(node)
-        return new if fresh else self.ask(node, method, new)
+        return new if is_known else self.ask(node, method, new)
 
     def _test(self, node: ast.expr) -> ast.expr:
         """A condition that Python itself tests."""
+        test_once(node)
         return self._use(node, "test") if may_be_traced(node) else self.visit(node)
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
@@ -351,7 +362,7 @@ class Expressions(Asking):
         elif not isinstance(node.op, ast.Not):
             node.operand = self._use(node.operand, "operand")
         elif may_be_traced(node.operand):
-            return self.ask(node, "not_", self._decided(node.operand))
+            return self.ask(node, "not_", self._decided(node.operand, is_condition=False))
         else:
             node.operand = self.visit(node.operand)
         return node
@@ -442,12 +453,16 @@ class Expressions(Asking):
         """`first and second`, or `or`, that may be traced."""
         is_and = self.text(node, isinstance(op, ast.And))
         begin = self.ask(first, "bool_begin", first, is_and)
-        return self.ask(node, "bool_end", placed(ast.BoolOp(op, [begin, second]), node))
+        is_test = isinstance(node, ast.Compare) or hasattr(node, "ci_is_test")
+        keeps = (self.text(node, is_test),) if hasattr(node, "ci_is_once") else ()
+        return self.ask(node, "bool_end", placed(ast.BoolOp(op, [begin, second]), node), *keeps)
 
-    def _decided(self, node: ast.expr, by_sizes: bool = False) -> ast.expr:
+    def _decided(self, node: ast.expr, by_sizes: bool = False, is_condition: bool = True) -> ast.expr:
         """An expression of which only the truth is used. by_sizes: a result that depends on sizes is guarded, because
-        otherwise an exception is raised.
+        otherwise an exception is raised. is_condition: as for `test_once`.
         """
+        if is_condition and (isinstance(node, ast.BoolOp | ast.UnaryOp) or (isinstance(node, ast.Compare) and len(node.ops) > 1)):
+            test_once(node)
         if isinstance(node, ast.BoolOp):
             node.ci_is_test = True  # type: ignore[attr-defined]
         self.decisive += by_sizes
@@ -458,7 +473,7 @@ class Expressions(Asking):
     def _truth(self, node: ast.expr) -> ast.expr:
         """An operand of `and` and `or` in a test: its truth, so that types need not agree."""
         is_not = isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
-        new = self._decided(node)
+        new = self._decided(node, is_condition=False)
         if is_not or isinstance(node, ast.Compare | ast.BoolOp) or not may_be_traced(node):
             return new
         return self.ask(node, "truth", new)
@@ -467,6 +482,8 @@ class Expressions(Asking):
         self.steps += 1
         traced = [may_be_traced(value) for value in node.values]
         is_test = getattr(node, "ci_is_test", False)
+        for value in node.values[:-1] if MERGES_TESTS else ():
+            test_once(value, getattr(node, "ci_is_once", False))
         values = [self._truth(v) if is_test else self.visit(v) for v in node.values]
         out = values[-1]
         for value, is_traced in zip(values[-2::-1], traced[-2::-1], strict=True):
