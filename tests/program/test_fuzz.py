@@ -115,14 +115,14 @@ def test_new_programs(number, tmp_path, pieces_are_compiled):
 
 # --- loops and branches ---------------------------------------------------------------------------
 
-# The last thirteen are regression tests. The rest of a call runs in NumPy while names hold values of closed blocks; an int
+# The last fourteen are regression tests. The rest of a call runs in NumPy while names hold values of closed blocks; an int
 # that an iteration may keep does not become a float. An inner loop of no iterations leaves a Python int unchanged.
 # What an iteration before the region returned; arrays that a loop exchanged before a break; memory whose size data decide.
 # A number that is Python's or NumPy's in an inner loop. A name that a piece leaves unbound after it has fallen back.
 # A name that no iteration binds, because the one before the region ends the loop. A loop of a huge number of iterations in an arm
-# that is not taken.
+# that is not taken. A size that uses the size before it twice, in each iteration.
 LOOPS = [*range(60), 2964097208, 70067, 70093, 70178, 3321422140, 4040863078, 3242387038, 943660347, 921017880, 2335782939, 2740258806, 2178290743,
-         1937621765, 3187758362]
+         1937621765, 3187758362, 786243343]
 WIDE_LOOPS, BOUND = range(40), range(60)
 # The last thirteen are regression tests. The result of an inner function; a `finally` that returns; the possible types of a
 # value after many branches; a name that only pieces bind. A view whose size depends on data; the stride order of an
