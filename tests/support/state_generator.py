@@ -826,7 +826,20 @@ def summed(o, v):
 def extended(o, v):
     o.items += [v]
     return len(o.items)"""
+UNEQUAL = """
+unequal = float("nan")
+key, table, members, rows = [unequal], {unequal: 2.0, 1.0: 3.0}, {unequal}, [unequal, 3.0]"""
 CHANGING = [
+    (UNEQUAL, [
+        "table.get(key[0], 5.0) + {v}", "float(key[0] in table) + {v}", "float(key[0] in members) * {v}", "float(key[0] in rows) + {v}",
+        "table.setdefault(key[0], 4.0) + {v}", "table.get({v}, 6.0) + {v}", "float(key == rows[:1]) + {v}", "rows.count(key[0]) + {v}",
+        "float((key[0], 1) == (rows[0], 1)) + {v}", "float([{v}, key[0]] == [{v}, rows[0]])", "float(key[0] in [{v}, *rows])", "rows.index(rows[-1]) + {v}",
+        "(rows + [{v}]).count(rows[0])", "float([{v}, 1.] in [[{v}, 1.]])", "float({'a': rows[0]} == {'a': key[0]}) + {v}", "float(rows != [*rows]) + {v}",
+        "float(key[0] in table.values()) + {v}",
+    ], [
+        "key[0] = 1.0", "key[0] = unequal", "key[0] = float('nan')", "key[0] = 2", "table[unequal] = 8.0", "members.discard(unequal)", "rows.append(key[0])",
+        "key[0] = 7.5", "rows[0] = key[0]", "rows[0] = 5.0", "rows.insert(0, 1.0)", "table[1.0] = unequal",
+    ]),
     (VECTORIZED, ["scaled({v}) + 0.0", "scaled(x).sum() * {v}", "doubled({v}) + 0.0", "doubled(x)[0] + {v}", "scaled({v}, 3.0) + 0.0"], [
         "scaled.pyfunc = lambda v, k=1.0: v + k", "doubled.pyfunc = abs", "scaled.otypes = 'f'", "doubled.otypes = 'i'", "doubled.otypes = None",
         "scaled.excluded = {1}", "scaled.signature = None", "scaled.cache = not scaled.cache", "factor.__defaults__ = (factor.__defaults__[0] + 1,)",
