@@ -7,6 +7,8 @@ continue to take items from it: `SharedIterators.now` maps the iterator to what 
 
 from __future__ import annotations
 
+import collections
+import contextlib
 import functools
 import gc
 import itertools
@@ -110,18 +112,16 @@ class Items:
         if self.over:
             return self.made(concrete, int(concrete.of(self.length)))
         made = self.made(concrete)
-        try:
-            for _ in made:
-                pass
-        except RuntimeError:  # it iterates a dict that has changed since
-            return iter(())
-        return made
+        with contextlib.suppress(RuntimeError):  # it iterates a dict that has changed since
+            collections.deque(made, 0)
+            return made
+        return iter(())
 
     def at(self, concrete: Any, position: int) -> Iterator[Any]:
         """Python's own iterator at this position, for items that do not depend on others."""
         made = self.made(concrete)  # type: ignore[misc]
-        for _ in range(position):
-            next(made)
+        with contextlib.suppress(RuntimeError):  # it iterates a dict that has changed since, and raises at each step
+            collections.deque(itertools.islice(made, position), 0)
         return made
 
     def check(self) -> None:

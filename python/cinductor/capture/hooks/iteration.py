@@ -122,17 +122,24 @@ class Iteration(Hooks):
         stage = self.stage
         stage.lift_items(view)  # guards the keys
         keys = keys_of_view(view)
+        is_ordered = type(view) in ORDERED_TYPES
+
+        def changed() -> Any:
+            raise RuntimeError(f"{'OrderedDict mutated' if is_ordered else 'dictionary changed size'} during iteration")
+
+        def made(concrete: Any, f: Any = iter) -> Iterator[Any]:
+            real = concrete.of(view)
+            return f(real) if len(real) == len(keys) else iter(changed, None)
 
         def size() -> int:
             stage.length_now(view)
             if len(view) != len(keys):
-                is_ordered = type(view) in ORDERED_TYPES
-                raise RuntimeError(f"{'OrderedDict mutated' if is_ordered else 'dictionary changed size'} during iteration")
+                changed()
             if any(now is not key for now, key in zip(keys_of_view(view), keys, strict=True)):  # Python goes on from a place in memory
                 raise RegionBreak("a dict changes its keys while an iterator goes over it", "", 0)
             return len(keys)
 
-        return Items(size, lambda number: self.item([*stage.lift_items(view)], number), lambda c, f=iter: f(c.of(view)))
+        return Items(size, lambda number: self.item([*stage.lift_items(view)], number), made)
 
     def star(self, value: Any) -> Any:
         """The items that a star unpacks, or that a list or tuple is made of. Python itself calls `__len__` of a user's object.
