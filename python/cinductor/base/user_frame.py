@@ -40,8 +40,8 @@ def locals_of(frame: types.FrameType) -> dict[str, Any]:
 
 
 def call_in_place(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """f(*args, **kwargs), from frames with file, line, name and globals of the user's: what looks at the frames that call it
-    (warnings, log records, classes that are made) finds the user's places, the innermost MAX_PLACES of them.
+    """f(*args, **kwargs), from frames with file, line, name and globals of the user's, the innermost MAX_PLACES of them. Warnings, log
+    records and classes look at the frames around them, and find the user's places.
     """
     found, count = frame(), 0
     while found is not None and count < MAX_PLACES:
