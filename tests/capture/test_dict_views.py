@@ -235,7 +235,24 @@ def raised_twice(x, d, e):
     return seen, len(d)
 
 
-@pytest.mark.parametrize("fn", [items_counted, views_zipped, empty_listed, empty_asked, chained, sought, made_and_mapped, raised_twice])
+def filtered(x, d, e):
+    t = {}
+    it = filter(None, t)
+    for v in x:
+        t[v] = v
+    return 3.0 in it
+
+
+def set_listed(x, d, e):
+    t = {0.5}
+    it = iter(t)
+    next(it)
+    for v in x:
+        t.add(v)
+    return [*map(abs, it)]
+
+
+@pytest.mark.parametrize("fn", [filtered, set_listed, items_counted, views_zipped, empty_listed, empty_asked, chained, sought, made_and_mapped, raised_twice])
 def test_iterators_made_before_a_dict_grows(fn):
     def args(n):
         return np.arange(float(n)) + 1, {1.0: 2.0, 3.0: 4.0}, {}
