@@ -112,7 +112,7 @@ REASONS = tuple(
         ),
         (
             "objects",
-            r"(reads|sets|deletes|assigns) (\.|an? attribute|the closure of|flags|an item|\S+ \(|the items of)|passes on|makes |enters |an object|"
+            r"(reads|sets|deletes|assigns) (\.|an? attribute|the (closure|code) of|flags|an item|\S+ \(|the items of)|passes on|makes |enters |an object|"
             r"tests whether|(an index is|warns of an index) of class|searches for a key|sees objects die|flags of an array|reads the flag|iterates a|unpacks a|"
             r"a container|a \S+ is (used as a whole|unpacked)|an operator|the text of|iter\(\)",
             "objects of plain classes are captured; give the function the arrays themselves, or cinductor.disable what uses the object",

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from ... import _core
-from ..call_state import Stage
 from ..kinds import is_number
 from ..objects import Traced
 from .branch import select
@@ -20,7 +19,7 @@ SEQUENCES = frozenset({tuple, list})
 COMPARED = SEQUENCES | {dict}
 
 
-def compare_containers(stage: Stage, compare: Compare, relation: Relation, a: Any, b: Any) -> Any:
+def compare_containers(stage: Any, compare: Compare, relation: Relation, a: Any, b: Any) -> Any:
     """relation(a, b) for two tuples, lists or dicts with traced items. compare(relation, x, y) compares two items."""
     if type(a) in SEQUENCES:
         found = compare_sequences(stage, compare, relation, a, b)
@@ -31,7 +30,7 @@ def compare_containers(stage: Stage, compare: Compare, relation: Relation, a: An
     return relation(a, b)
 
 
-def compare_sequences(stage: Stage, compare: Compare, relation: Relation, a: Any, b: Any) -> Any:
+def compare_sequences(stage: Any, compare: Compare, relation: Relation, a: Any, b: Any) -> Any:
     """relation(a, b) for two sequences as one value of the program: the first unequal pair decides, and without one the
     lengths do. NotImplemented if Python has to compare them.
     """
@@ -63,7 +62,7 @@ def are_comparable(pair: tuple[Any, Any]) -> bool:
     return all(v.ndim == 0 and v.dtype.kind != "c" if type(v) is Traced else is_number(v) for v in pair)
 
 
-def compare_items(stage: Stage, compare: Compare, relation: Relation, x: Any, y: Any) -> Any:
+def compare_items(stage: Any, compare: Compare, relation: Relation, x: Any, y: Any) -> Any:
     """A comparison of two items; one object equals itself."""
     if type(x) in SEQUENCES:
         return compare_sequences(stage, compare, relation, x, y)
@@ -93,7 +92,7 @@ def refuse_nans(tracer: _core.Tracer, pairs: Iterable[tuple[Any, Any]]) -> None:
         tracer.check(tracer.apply("logical_or", is_number_in[0], is_number_in[-1]), "a NaN is compared with itself")
 
 
-def is_settled(stage: Stage, pairs: Iterable[tuple[Any, Any]]) -> bool:
+def is_settled(stage: Any, pairs: Iterable[tuple[Any, Any]]) -> bool:
     """True if Python may compare the items: the program stops where a pair of them are NaN. False if the items must be real."""
     found = [*pairs]
     if found and not stage.tracer.may_check():

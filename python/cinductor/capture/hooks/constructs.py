@@ -335,7 +335,7 @@ class WatchedWhile(While):
 def has_changed(items: Items) -> bool:
     """True if each step raises, because a dict has changed its size."""
     try:
-        return callable(items.size) and items.length is None
+        return items.length is None
     except RuntimeError:
         return True
 
@@ -440,7 +440,7 @@ class TracedControl(PlainControl):
         iterator = value if type(value) is Items else None
         if items is None and iterator is not None and type(iterator.position) is not str:
             items = iterator.rest(self.stage.tracer)
-        if items is None or has_changed(items):
+        if items is None or (callable(items.size) and has_changed(items)):
             if self.stage.captures and iterator is None and defines(type(value), "__next__"):
                 self.stage.regions.report(self, site, f"the items of this {type(value).__name__} cannot be indexed")
             return Watched(self.stage, super().for_(value, number).items)
