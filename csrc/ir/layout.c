@@ -6,6 +6,8 @@
  * operand has no influence on an axis along which it has one element or a stride of 0. */
 #include "ir/layout.h"
 
+#include "sym/expr_visit.h"
+
 typedef enum Vote { VOTE_none, VOTE_keep, VOTE_swap } Vote;
 
 /* Compares an axis with one further in; swap: the first one belongs inside of the second. */
@@ -89,14 +91,13 @@ magnitude(CiSym *sym, const CiExpr *e)
 
 /* The value of an expression with every symbol large, as a double, so that no product overflows. */
 static double
-value_at_large(const CiExpr *e)
+value_where_large(CiExprVisit *visit, const CiExpr *e)
 {
-    const double large = 65521.0;
     double value = e->kind == CI_EXPR_product ? 1.0 : (double)e->value;
     if (e->kind == CI_EXPR_symbol)
-        return large;
+        return visit->most;
     for (int k = 0; k < e->nargs; k++) {
-        double arg = value_at_large(e->args[k]);
+        double arg = ci_expr_visit(visit, e->args[k]);
         bool is_first = k == 0;
         switch (e->kind) {
         case CI_EXPR_linear:
@@ -116,6 +117,13 @@ value_at_large(const CiExpr *e)
         }
     }
     return value;
+}
+
+static double
+value_at_large(const CiExpr *e)
+{
+    CiExprVisit visit = {.compute = value_where_large, .most = 65521.0};
+    return ci_expr_visit(&visit, e);
 }
 
 /* A multiple of a stride is at least that stride, unless it is 0; then the array is empty. If

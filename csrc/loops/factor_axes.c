@@ -7,11 +7,11 @@
  * ordinary proofs. Points are independent, so none of this changes what a nest does. */
 #include "loops/loops.h"
 
-/* The size that e divides var by, or NULL. */
+/* The size that e divides var by, or NULL. Long expressions are not searched: their operands are shared. */
 static const CiExpr *
 divisor_in(const CiExpr *e, const CiExpr *var)
 {
-    if (!ci_expr_depends_on(e, var))
+    if (!ci_expr_depends_on(e, var) || e->has_long)
         return NULL;
     bool is_division = e->kind == CI_EXPR_floordiv || e->kind == CI_EXPR_mod;
     if (is_division && e->args[0] == var)

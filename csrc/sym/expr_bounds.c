@@ -2,6 +2,7 @@
  * as a high end INT64_MAX does; clamping towards them only ever widens an interval, so each result
  * holds for the exact integers, which never overflow. */
 #include "sym/expr_private.h"
+#include "sym/expr_visit.h"
 
 #include <math.h>
 
@@ -206,19 +207,33 @@ ci_bounds_compute(const CiExpr *e)
 }
 
 double
-ci_expr_magnitude(const CiExpr *e, double most)
+ci_expr_visit(CiExprVisit *visit, const CiExpr *e)
 {
-    double value = e->kind == CI_EXPR_product ? 1.0 : fabs((double)e->value);
+    unsigned place = e->id % CI_VISIT_KNOWN;
+    if (visit->known[place] == e)
+        return visit->values[place];
+    if (visit->visits++ >= CI_MAX_VISITS)
+        return HUGE_VAL;
+    double value = visit->compute(visit, e);
+    visit->known[place] = e;
+    visit->values[place] = value;
+    return value;
+}
+
+static double
+magnitude(CiExprVisit *visit, const CiExpr *e)
+{
+    double value = e->kind == CI_EXPR_product ? 1.0 : fabs((double)e->value), most = visit->most;
 
     if (e->kind == CI_EXPR_symbol) {
-        double high = e->limit != NULL         ? ci_expr_magnitude(e->limit, most)
+        double high = e->limit != NULL         ? ci_expr_visit(visit, e->limit)
                       : e->high == CI_INFINITY ? most
                                                : fabs((double)e->high);
         double low = e->low == CI_MINUS_INFINITY ? most : fabs((double)e->low);
         return fmin(fmax(low, high), most);
     }
     for (int k = 0; k < e->nargs; k++) {
-        double arg = ci_expr_magnitude(e->args[k], most);
+        double arg = ci_expr_visit(visit, e->args[k]);
         switch (e->kind) {
         case CI_EXPR_linear:
             value += fabs((double)e->coefs[k]) * arg;
@@ -237,4 +252,11 @@ ci_expr_magnitude(const CiExpr *e, double most)
         }
     }
     return value;
+}
+
+double
+ci_expr_magnitude(const CiExpr *e, double most)
+{
+    CiExprVisit visit = {.compute = magnitude, .most = most};
+    return ci_expr_visit(&visit, e);
 }

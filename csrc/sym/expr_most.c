@@ -6,6 +6,7 @@
 typedef struct Most {
     CiSym *sym;
     uint32_t before;
+    CiMap *known[2]; /* bounds from below and from above, by number: operands are shared */
 } Most;
 
 static const CiExpr *bound(const Most *m, const CiExpr *e, bool most);
@@ -73,10 +74,8 @@ of_extreme(const Most *m, const CiExpr *e, bool most)
 }
 
 static const CiExpr *
-bound(const Most *m, const CiExpr *e, bool most)
+bound_of(const Most *m, const CiExpr *e, bool most)
 {
-    if (is_old(m, e))
-        return e;
     switch (e->kind) {
     case CI_EXPR_symbol:
         return of_symbol(m, e, most);
@@ -102,6 +101,20 @@ bound(const Most *m, const CiExpr *e, bool most)
     return arg ? ci_expr_floordiv(m->sym, arg, e->args[1]) : NULL;
 }
 
+static const CiExpr *
+bound(const Most *m, const CiExpr *e, bool most)
+{
+    if (is_old(m, e))
+        return e;
+    const CiExpr **known = ci_map_find(m->known[most], e->id);
+    if (known == NULL) {
+        known = CI_NEW(m->sym->ctx, const CiExpr *);
+        *known = bound_of(m, e, most);
+        ci_map_put(m->known[most], e->id, known);
+    }
+    return *known;
+}
+
 uint32_t
 ci_sym_count(const CiSym *sym)
 {
@@ -111,6 +124,10 @@ ci_sym_count(const CiSym *sym)
 const CiExpr *
 ci_expr_most(CiSym *sym, const CiExpr *e, uint32_t before)
 {
-    Most m = {sym, before};
+    Most m = {sym, before, {NULL, NULL}};
+    if (is_old(&m, e))
+        return e;
+    m.known[0] = ci_map_new(sym->ctx);
+    m.known[1] = ci_map_new(sym->ctx);
     return bound(&m, e, true);
 }

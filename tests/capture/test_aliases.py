@@ -371,11 +371,11 @@ def a_number_of_either_class(x, y, A, t):
 
 @case
 def a_view_of_the_inner_loop(x, y, A, t):
-    for i in range(2):
+    for _ in range(2):
         k = 0
         while k < len(A):
             k += 1
-            for j in range(k, 0, -1):
+            for _ in range(k, 0, -1):
                 v = x[::-1]
     return v
 
@@ -395,7 +395,7 @@ def a_view_after_exchanges(x, y, A, t):
 @case
 def reversed_until_it_is_returned(x, y, A, t):
     r = x * 0.5
-    for i in range(len(A)):
+    for _ in range(len(A)):
         while True:
             r = r[::-1]
             break

@@ -1,9 +1,12 @@
 """Tests views of dicts, and iterators over them, whose keys data decide: they show what the dict has when they are read."""
 
+import itertools
+
 import numpy as np
 import pytest
 
 import cinductor
+from cinductor import testing
 
 
 def length(data, d):
@@ -167,3 +170,96 @@ def test_a_dict_is_made_real_when_python_runs_the_rest():
     for n in (200, 200, 90):
         data = np.arange(n) % 7
         assert repr(compiled(data, [])) == repr(f(data, []))
+
+
+def items_counted(x, d, e):
+    it = iter(d.items())
+    for v in x:
+        d[v] = v
+    return sum(b for _, b in it)
+
+
+def views_zipped(x, d, e):
+    it = zip(d.keys(), d.values())
+    for v in x:
+        d[v] = v
+    return [*it]
+
+
+def empty_listed(x, d, e):
+    it = iter(e)
+    for v in x:
+        e[v] = v
+    return [*it]
+
+
+def empty_asked(x, d, e):
+    it = iter(e)
+    for v in x:
+        e[v] = v
+    return next(it, 7.0)
+
+
+def chained(x, d, e):
+    it = itertools.chain(e, d)
+    for v in x:
+        e[v] = v
+    return [*it]
+
+
+def sought(x, d, e):
+    it = iter(d.keys())
+    for v in x:
+        d[v] = v
+    return 3.0 in it
+
+
+def made_and_mapped(x, d, e):
+    t = {1.0: 1.0}
+    it, first = map(abs, t), enumerate(t)
+    next(first)
+    for v in x:
+        t[v] = v
+    return [*first] if len(x) > 4 else [*it]
+
+
+def raised_twice(x, d, e):
+    it, seen = iter(d.items()), []
+    for v in x:
+        d[v] = v
+    for _ in range(2):
+        try:
+            next(it)
+        except RuntimeError as error:
+            seen.append(str(error))
+    return seen, len(d)
+
+
+def filtered(x, d, e):
+    t = {}
+    it = filter(None, t)
+    for v in x:
+        t[v] = v
+    return 3.0 in it
+
+
+def set_listed(x, d, e):
+    t = {0.5}
+    it = iter(t)
+    next(it)
+    for v in x:
+        t.add(v)
+    return [*map(abs, it)]
+
+
+@pytest.mark.parametrize("fn", [filtered, set_listed, items_counted, views_zipped, empty_listed, empty_asked, chained, sought, made_and_mapped, raised_twice])
+def test_iterators_made_before_a_dict_grows(fn):
+    def args(n):
+        return np.arange(float(n)) + 1, {1.0: 2.0, 3.0: 4.0}, {}
+
+    compiled = cinductor.compile(fn, backend="interp")
+    for n in (5, 3, 0, 5, 3):
+        ours, theirs = args(n), args(n)
+        (got, raised), (want, expected) = testing.outcome(compiled, ours), testing.outcome(fn, theirs)
+        assert (got, repr(raised)) == (want, repr(expected))
+        assert ours[1:] == theirs[1:]

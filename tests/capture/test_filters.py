@@ -180,3 +180,43 @@ def test_an_errstate_that_the_call_returns(backend):
     for n in (3, 3, 4, 3):
         with compiled(np.ones(n))[1]:
             assert np.isinf(np.float64(1) / np.zeros(n)).all()
+
+
+def tells(level):
+    warnings.warn(f"from {level}", stacklevel=level)
+
+
+def warns_far(x):
+    y = x * 2
+    tells(2)
+    y = y + 1
+    tells(4)
+    return y.sum()
+
+
+def asks_far(x):
+    y = x * 2 + 1
+    frames = [sys._getframe(k) for k in range(4)]
+    return y.sum(), [(frame.f_code.co_name, frame.f_lineno) for frame in frames]
+
+
+def around(fn, x):
+    return fn(x)
+
+
+def around_that(fn, x):
+    return around(fn, x)
+
+
+@pytest.mark.parametrize("fn", [warns_far, asks_far])
+@pytest.mark.parametrize("is_split", [False, True])
+def test_outer_callers(fn, is_split, request):
+    """In each call: the first ones, those in pieces, and those of the function itself."""
+    if is_split:
+        request.getfixturevalue("pieces_are_compiled")
+    found = []
+    for f in (fn, cinductor.compile(fn, backend="interp")):
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            found.append([(around_that(f, np.arange(float(n))), [(w.filename, w.lineno) for w in seen]) for n in (5, 3, 5, 5, 3, 5)])
+    assert repr(found[0]) == repr(found[1])

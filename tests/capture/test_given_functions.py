@@ -292,3 +292,47 @@ def test_guards_name_the_functions_line():
     assert f.specializations[0].why_not((X, other)).endswith("is one with other globals now")
     again = types.FunctionType(first.__code__, first.__globals__, None, (X,), first.__closure__)
     assert f.specializations[0].why_not((X, again)).endswith("is one with other defaults now")
+
+
+def code_of_closure(x):
+    k = 2.0
+
+    def g(v, q=1):
+        w = v + k
+        return w
+
+    c = g.__code__
+    return g(x).sum(), c.co_varnames, c.co_freevars, c.co_names, c.co_consts, c.co_firstlineno, c.co_name, c.co_argcount
+
+
+def code_of_lambdas(x):
+    g, h = lambda v: v * 2, lambda v: v.sum() + len(x)  # on one line
+    return g(x).sum(), g.__code__.co_names, h.__code__.co_names
+
+
+def code_inside(x):
+    def g(v):
+        def h(w):
+            return w + len(x)
+
+        return h(v) * 2, h.__code__.co_names
+
+    return g(x)[0].sum(), g.__code__.co_varnames, g(x)[1]
+
+
+def code_after_an_effect(x):
+    def g(v):
+        return v + len(x)
+
+    SEEN.append(len(x))
+    return g(x).sum(), g.__code__.co_freevars, g.__code__.co_flags
+
+
+SEEN = []
+
+
+@pytest.mark.parametrize("fn", [code_of_closure, code_of_lambdas, code_inside, code_after_an_effect])
+def test_functions_made_in_the_call_have_their_code(fn):
+    compiled = cinductor.compile(fn, backend="interp")
+    for n in (4, 3, 4):
+        assert compiled(np.arange(float(n))) == fn(np.arange(float(n)))

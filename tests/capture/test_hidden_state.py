@@ -169,7 +169,7 @@ def done_by(fn, module, arguments, seconds):
     module.LOG.clear()
     signal.signal(signal.SIGALRM, stop)
     with warnings.catch_warnings(record=True) as seen, contextlib.redirect_stdout(out):
-        warnings.simplefilter("always")
+        warnings.simplefilter(getattr(module, "FILTER", "always"))
         signal.setitimer(signal.ITIMER_REAL, seconds, 1)  # repeated, in case the program swallows it
         describe = Description().of
         try:
@@ -180,7 +180,10 @@ def done_by(fn, module, arguments, seconds):
             result = type(error).__name__, str(error)
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
-    texts = sorted(str(w.message) for w in seen if not issubclass(w.category, getattr(cinductor, "CinductorWarning", ())))
+    texts = sorted(
+        (str(w.message), w.lineno if w.category is UserWarning else 0)
+        for w in seen if not issubclass(w.category, getattr(cinductor, "CinductorWarning", ()))
+    )
     effects = [describe(part) for part in (list(arguments), list(module.LOG), globals_of(module))]
     return result, *effects, out.getvalue(), texts
 

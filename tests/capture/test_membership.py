@@ -1,6 +1,7 @@
 """Tests `in` and `not in` with traced operands: Python's meaning, with identity and NaN."""
 
 import math
+import operator
 
 import numpy as np
 import pytest
@@ -170,12 +171,20 @@ def test_sets_give_their_items_in_the_order_that_pythons_do(f):
         assert repr(compiled(np.arange(float(n)))) == repr(f(np.arange(float(n))))
 
 
+TABLE, ROWS, SEEN = {NAN: 2.0, 2.0: 3.0}, [NAN, 1.0], []
 OF_TWO = {
     "sets": lambda a, b: (len({a, b}), len({a} | {b}), len({a} & {b}), a in {b}, len({(a, 1), (b, 1)})),
     "dicts": lambda a, b: (len({a: 1, b: 2}), {a: 1}.get(b), b in {a: 1}, {1: a} == {1: b}, len(dict.fromkeys([a, b]))),
     "lists": lambda a, b: (a in [b], [a].count(b), [a] == [b], [a, 1] < [b, 2], (a, 1) == (b, 1), (a,) in [(b,)], [b, a].index(a)),
     "hashes": lambda a, b: (hash(a) == hash(b), a is b),
     "a global": lambda a, b: (a in [NAN], {NAN: 1}.get(b), len({a, NAN, b})),
+    "a table": lambda a, b: (TABLE.get(a), b in TABLE, TABLE[a] if a in TABLE else 0, {**TABLE}.get(b), TABLE == {NAN: a, 2.0: 3.0}),
+    "rows": lambda a, b: (ROWS == [a, b], ROWS.count(b), [*ROWS] != ROWS, ROWS[:1] == [a], (ROWS + [b]).index(ROWS[-1]), b in ROWS),
+    "chosen": lambda a, b: ([max(a, 1.0)] == [a], [a if a > 1.5 else b].count(b), max(b, 0.5) in [b], [+a] == [a], [a, b].index(max(b, 0.5))),
+    "functions": lambda a, b: (operator.eq([a], [b]), operator.countOf([a, b], b), operator.contains([a], b), operator.ne((a,), (b,))),
+    "nested": lambda a, b: ({1: [a]} == {1: [b]}, [[a], 1] < [[b], 2], [(a, "k")] == [(b, "k")], [None, a].count(b), {"a": a} != {"a": b}),
+    "an effect": lambda a, b: (SEEN.append(1), [a] == [b], ROWS.count(a), b in ROWS, TABLE.get(a), a in {b}, {1: a} == {1: b})[1:],
+    "arms": lambda a, b: (TABLE.get(b, 5.0) + a if a != 1.0 else a in {b, 3.0}, [TABLE.get(b, 5.0) if v else b in ROWS for v in (a == 1.0, a != 1.0)]),
     "data": lambda a, b: (a * 2 in [b], len({a * 2, b}), [a, b] == [b, a]),
 }
 
@@ -188,4 +197,4 @@ def test_two_nans_are_one_if_they_are_one_object(what):
     for order in (values, values[::-1]):
         compiled = cinductor.compile(OF_TWO[what], backend="interp")
         for a, b in order * 2:
-            assert compiled(a, b) == OF_TWO[what](a, b), (a, b)
+            assert repr(compiled(a, b)) == repr(OF_TWO[what](a, b)), (a, b)

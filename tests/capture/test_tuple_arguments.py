@@ -208,7 +208,7 @@ def of_a_test_in_a_loop(x, s, t):
 
 def of_another_after_the_first_iteration(x, s, t):
     made, held, count = s, [s], 0
-    for i in range(len(x)):
+    for _ in range(len(x)):
         count += (made is t) + (held[0] is t)
         made = held[0] = t
     return count, made is t, made, held
@@ -216,7 +216,7 @@ def of_another_after_the_first_iteration(x, s, t):
 
 def of_names_that_iterations_exchange(x, s, t):
     a, b, count = s, t, 0
-    for i in range(len(x) + 2):
+    for _ in range(len(x) + 2):
         count += a is t
         a, b = b, a
     return count, a is s

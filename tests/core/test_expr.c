@@ -1,6 +1,7 @@
 /* Tests symbolic expressions: canonical forms, intervals, divisibility, substitution, and
  * evaluation. */
 #include "ci_test.h"
+#include "ir/layout.h"
 #include "sym/expr.h"
 
 static CiSym *
@@ -356,4 +357,21 @@ TEST(sums_of_nested_remainders_take_few_nodes)
         e = ci_expr_add(sym, e, ci_expr_mod(sym, z, ci_expr_add(sym, e, one)));
         CHECK(ci_sym_count(sym) - before < 9000);
     }
+}
+
+/* Each step uses the one before twice, so as a tree the last one has 2**60 operands. */
+TEST(shared_operands_are_visited_once)
+{
+    CiSym *sym = open_sym(ctx);
+    uint32_t before = ci_sym_count(sym);
+    const CiExpr *size = ci_expr_unbacked(sym, "u0", 0, read(ctx, sym, "s0")), *three = ci_expr_const(sym, 3);
+    const CiExpr *e = ci_expr_min(sym, size, read(ctx, sym, "s1")), *strides[2], *sizes[2];
+    for (int k = 0; k < 60; k++)
+        e = ci_expr_sub(sym, e, ci_expr_floordiv(sym, e, three));
+    CHECK(ci_expr_magnitude(e, 1e4) >= 1e4);
+    ci_expr_most(sym, e, before);
+    strides[0] = e;
+    strides[1] = read(ctx, sym, "s2");
+    sizes[0] = sizes[1] = size;
+    CHECK(ci_layout_order_of_strides(ctx, sym, 2, sizes, strides) != NULL);
 }

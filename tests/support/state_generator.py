@@ -835,7 +835,37 @@ def summed(o, v):
 def extended(o, v):
     o.items += [v]
     return len(o.items)"""
+UNEQUAL = """
+unequal = float("nan")
+key, table, members, rows = [unequal], {unequal: 2.0, 1.0: 3.0}, {unequal}, [unequal, 3.0]"""
+WARNED = """
+import warnings
+
+FILTER = "always"
+
+
+def noted(v, text="look"):
+    warnings.warn(text, stacklevel=1)
+    return v * 2.0
+
+
+def noted_twice(v):
+    return noted(v) + noted(v, "listen")"""
 CHANGING = [
+    (WARNED, ["noted({v})", "noted({v}, 'see')", "noted_twice({v})", "(noted_twice({v}) if x[0] > 0.5 else 1.0)"], [
+        *(f"global FILTER\nFILTER = {action!r}" for action in ("ignore", "always", "default", "error")), "noted.__defaults__ = ('hear',)",
+        "globals()['noted'] = abs",
+    ]),
+    (UNEQUAL, [
+        "table.get(key[0], 5.0) + {v}", "float(key[0] in table) + {v}", "float(key[0] in members) * {v}", "float(key[0] in rows) + {v}",
+        "table.setdefault(key[0], 4.0) + {v}", "table.get({v}, 6.0) + {v}", "float(key == rows[:1]) + {v}", "rows.count(key[0]) + {v}",
+        "float((key[0], 1) == (rows[0], 1)) + {v}", "float([{v}, key[0]] == [{v}, rows[0]])", "float(key[0] in [{v}, *rows])", "rows.index(rows[-1]) + {v}",
+        "(rows + [{v}]).count(rows[0])", "float([{v}, 1.] in [[{v}, 1.]])", "float({'a': rows[0]} == {'a': key[0]}) + {v}", "float(rows != [*rows]) + {v}",
+        "float(key[0] in table.values()) + {v}",
+    ], [
+        "key[0] = 1.0", "key[0] = unequal", "key[0] = float('nan')", "key[0] = 2", "table[unequal] = 8.0", "members.discard(unequal)", "rows.append(key[0])",
+        "key[0] = 7.5", "rows[0] = key[0]", "rows[0] = 5.0", "rows.insert(0, 1.0)", "table[1.0] = unequal",
+    ]),
     (VECTORIZED, ["scaled({v}) + 0.0", "scaled(x).sum() * {v}", "doubled({v}) + 0.0", "doubled(x)[0] + {v}", "scaled({v}, 3.0) + 0.0"], [
         "scaled.pyfunc = lambda v, k=1.0: v + k", "doubled.pyfunc = abs", "scaled.otypes = 'f'", "doubled.otypes = 'i'", "doubled.otypes = None",
         "scaled.excluded = {1}", "scaled.signature = None", "scaled.cache = not scaled.cache", "factor.__defaults__ = (factor.__defaults__[0] + 1,)",
@@ -934,6 +964,23 @@ DEATHS = [
          "s += x[0] if x[1] > 0.5 else 1.0", "s += 1 if x[0] > 0.5 and x[1] > 0.2 else 0", "for i in range(3):\n    s += x[i]")], "len(LOG)"),
 ]
 FOCUSED += DEATHS
+# Iterators that are advanced after their container has changed.
+KEPT = [
+    (made, ["len(o)", "sum(o)", "next(iter(o), 1.)"], [
+        f"it = {iterator}\n{change}\ns += {use}" for iterator in iterators for change in changes
+        for use in ("len([*it])", "len(str(next(it, 7.)))", "float(3.0 in it)", "len([*itertools.islice(it, 2)])", "sum(1.0 for v in it)")
+    ], "list(o.items()) if type(o) is dict else list(o)")
+    for made, iterators, changes in (
+        ("{1.0: 2.0, 3.0: 4.0}", ["iter(o)", "iter(o.items())", "zip(o, x)", "enumerate(o.values())", "map(abs, o)", "itertools.chain(o, [9.])", "iter(o.keys())"], [
+            "for v in x:\n    o[v] = v", "o[x[0]] = s", "o[1.0] = s", "if x[0] > 0.5:\n    o[9.0] = s", "o.pop(1.0, 0)", "t = next(it, 0)\nfor v in x:\n    o[v] = 1.0",
+        ]),
+        ("{}", ["iter(o)", "zip(o.values(), o)", "enumerate(o)", "itertools.chain(o, [1.])", "filter(None, o)"], ["for v in x:\n    o[v] = v", "o[s] = 1.0", "o.clear()"]),
+        ("[1., 2.]", ["iter(o)", "zip(o, x)", "enumerate(o)", "map(abs, o)", "reversed(o)", "itertools.chain(o, o)", "iter([*o])"], [
+            "for v in x:\n    o.append(v)", "o.append(s)", "o.insert(0, s)", "del o[0]", "o.clear()", "if x[0] > 0.5:\n    o.append(s)", "t = next(it, 0)\nfor v in x:\n    o.append(v)",
+        ]),
+    )
+]
+FOCUSED += KEPT
 
 
 def with_text(entry, name, text):

@@ -15,6 +15,7 @@ from .class_lookup import is_a
 
 PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 PYTHON = "<frozen "  # the import system, and what runs `python -m`
+MAX_PLACES = 4  # that a call in place of the user's has around it
 NO_LOCATION = "<cinductor>"  # the file of a warning for which no frame is the user's
 STAGE, OWN_PREFIX = "__ci__", "__ci_"  # names in rewritten code: the object that it calls; the prefix of all of cinductor's names
 
@@ -39,18 +40,21 @@ def locals_of(frame: types.FrameType) -> dict[str, Any]:
 
 
 def call_in_place(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """f(*args, **kwargs), from a frame with file, line, name and globals of the user's: what looks at the frame that calls it
-    (warnings, log records, classes that are made) finds the user's place.
+    """f(*args, **kwargs), from frames with file, line, name and globals of the user's, the innermost MAX_PLACES of them. Warnings, log
+    records and classes look at the frames around them, and find the user's places.
     """
-    found = frame()
-    if found is None:
-        return f(*args, **kwargs)
-    code = found.f_code
-    caller = caller_at(code.co_filename, found.f_lineno or 1, code.co_name)
-    return types.FunctionType(caller, found.f_globals)(f, args, kwargs)
+    found, count = frame(), 0
+    while found is not None and count < MAX_PLACES:
+        code = found.f_code
+        if not (is_internal(code) or code.co_filename.startswith(PYTHON)):
+            caller = caller_at(code.co_filename, found.f_lineno or 1, code.co_name)
+            f, args, kwargs = types.FunctionType(caller, found.f_globals), (f, args, kwargs), {}
+            count += 1
+        found = found.f_back
+    return f(*args, **kwargs)
 
 
-@functools.lru_cache(64)
+@functools.lru_cache(256)
 def caller_at(file: str, line: int, name: str) -> types.CodeType:
     """The code of a function that calls another at that line."""
     return CALLER.__code__.replace(co_filename=file, co_firstlineno=line, co_name=name)

@@ -309,10 +309,12 @@ class Lifting:
         return made
 
     def own(self, value: Any, around: tuple[Any, ...] = ()) -> Any:
-        """A container for a comparison, which begins with identity: arrays and tuples that other code has are those that the call
-        has in their place. around: the containers around it.
+        """A container for a comparison, which begins with identity: arrays, tuples and NaNs that other code has are those that the
+        call has in their place. around: the containers around it.
         """
         cls = type(value)
+        if cls in INEXACT and value != value:
+            return self.sources.version_of(value)
         if cls in FREE_TYPES or self.tracer.has_fallen_back or any(value is v for v in around):
             return value
         if cls is np.ndarray:

@@ -7,6 +7,7 @@ continue to take items from it: `SharedIterators.now` maps the iterator to what 
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import gc
 import itertools
@@ -22,6 +23,7 @@ from .. import _core
 from ..base.class_lookup import is_a, offered
 from ..base.deferred_warnings import ignoring
 from ..base.user_frame import PACKAGE
+from .kinds import entries_in
 from .objects import VIEWS_OF_DICTS, Traced, attribute, find_in_class
 
 RegionBreak = _core.RegionBreak
@@ -110,18 +112,16 @@ class Items:
         if self.over:
             return self.made(concrete, int(concrete.of(self.length)))
         made = self.made(concrete)
-        try:
-            for _ in made:
-                pass
-        except RuntimeError:  # it iterates a dict that has changed since
-            return iter(())
-        return made
+        with contextlib.suppress(RuntimeError):  # it iterates a dict that has changed since
+            _ = [*made]
+            return made
+        return iter(())
 
     def at(self, concrete: Any, position: int) -> Iterator[Any]:
         """Python's own iterator at this position, for items that do not depend on others."""
         made = self.made(concrete)  # type: ignore[misc]
-        for _ in range(position):
-            next(made)
+        with contextlib.suppress(RuntimeError):  # it iterates a dict that has changed since, and raises at each step
+            _ = [*itertools.islice(made, position)]
         return made
 
     def check(self) -> None:
@@ -215,9 +215,7 @@ def backwards(items: Items) -> Items:
     return Items(length, lambda i: items.get(length - 1 - i), made, reads=items.reads)
 
 
-def numbered(
-    shape: tuple[Any, ...], get: Callable[[tuple[Any, ...]], Any], made: Made | None = None, reads: bool = False
-) -> Items:
+def numbered(shape: tuple[Any, ...], get: Callable[[tuple[Any, ...]], Any], made: Made | None = None, reads: bool = False) -> Items:
     """The elements of an array of this shape in C order, by one loop over all axes."""
     length: Any = functools.reduce(operator.mul, shape, 1)
 
@@ -308,9 +306,8 @@ def row(*items: Any) -> tuple[Any, ...]:
 
 
 def zipped(parts: list[Items], least: Callable[[Any, Any], Any] | None, f: Any = row, function: Any = zip) -> Items | None:
-    """zip(*parts), or function(f, *parts), which applies f to what zip returns. Its length is that
-    of the shortest part. least: the minimum of two lengths, if no other code has the parts;
-    without it the lengths must be equal."""
+    """zip(*parts), or function(f, *parts), which applies f to what zip returns. Its length is that of the shortest part. least: the
+    minimum of two lengths, if no other code has the parts; without it the lengths must be equal."""
     limited = [part for part in parts if not part.is_endless]
     first = limited[0] if limited else parts[0]
     size = first.size
@@ -415,13 +412,13 @@ class StableIterator(Walk):
     its position. is_same: whether the items are where they were.
     """
 
-    __slots__ = ("state", "is_same", "restored", "iterator")
+    __slots__ = ("state", "is_same", "restored", "iterator", "size")
 
     def __init__(self, state: Any, value: Any, lift: Callable[[Any], Any], is_same: Callable[[], bool]) -> None:
         super().__init__(value, lift)
         self.state, self.is_same, self.restored = state, is_same, state.restored
         state.put_back(value)
-        self.iterator = iter(value)
+        self.iterator, self.size = iter(value), entries_in(value)
 
     def __next__(self) -> Any:
         self.state.put_back(self.value)
@@ -436,8 +433,11 @@ class StableIterator(Walk):
         return itertools.islice(value, self.position, None)
 
     def real(self, concrete: Any) -> Iterator[Any]:
-        """Python's own."""
-        made = iter(concrete.of(self.value))
+        """Python's own; `iterator`, which raises at each step, if a dict or set has changed its size."""
+        value = concrete.of(self.value)
+        if self.size != entries_in(value):
+            return self.iterator
+        made = iter(value)
         _ = [*itertools.islice(made, concrete.of(self.position))]
         return made
 

@@ -13,7 +13,7 @@ import numpy as np
 from .. import _core
 from ..base.class_lookup import is_a
 from ..base.float_warnings import quietly
-from .objects import SINGLE, UNBOUND, Traced, is_record, remade
+from .objects import SINGLE, UNBOUND, VIEWS_OF_DICTS, Traced, is_record, remade
 
 RegionBreak = _core.RegionBreak
 NUMBERS = frozenset({bool, int, float, complex})
@@ -281,3 +281,8 @@ class Hooks:
     test: Callable[..., Any]
     unpack: Callable[..., Any]
     use: Callable[..., Any]
+
+
+def entries_in(value: Any) -> int:
+    """The number of entries of a dict, set or view, which Python checks at each step of an iterator; 0 for other objects."""
+    return len(value) if is_a(value, dict | set) or type(value) in VIEWS_OF_DICTS else 0

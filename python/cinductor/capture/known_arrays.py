@@ -34,6 +34,8 @@ class Arrays:
     def real(self, traced: Traced) -> Any:
         """The object of a traced value, made now if there is none yet."""
         real = traced.materialise()
+        if traced.kind != "array" and real != real:  # noqa: PLR0124
+            return self.sources.original_of(traced, real)
         if type(real) is np.ndarray and id(real) not in self.known and not self.is_over:
             self.add(real, OPAQUE, traced)
         return real

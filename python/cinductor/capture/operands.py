@@ -314,6 +314,7 @@ def guard_all(stage: Stage, value: Any, source: int) -> None:
             stage.effects.stop("a container of arrays is used as a whole")
         elif type(item) in NUMBER_TYPES or is_a(item, int | np.generic):
             stage.sources.check(inner, "equals", item)
+            stage.sources.guard_nan(item, inner)
         else:
             stage.lift_guarded(item, inner)
             if has_unguarded(stage, item):

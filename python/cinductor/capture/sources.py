@@ -189,6 +189,20 @@ class Sources:
         self.numbers.append(source)
         return None
 
+    def guard_nan(self, value: Any, source: int) -> None:
+        """Guard which NaNs are the same object as one in a container that Python reads as a whole."""
+        if type(value) in COPIED and value != value and source not in self.entered:
+            new = self.same_nan(value, source)
+            self.enter(source, value, value if new is None else new)
+
+    def version_of(self, value: Any) -> Any:
+        """The frame's version of a NaN of the caller's; the value itself if it is another one."""
+        return next((new for real, new in self.entered.values() if real is value), value)
+
+    def original_of(self, version: Any, made: Any) -> Any:
+        """The NaN of the caller's that a version stands for; `made` if there is none."""
+        return next((real for real, new in self.entered.values() if new is version), made)
+
     def source_of_int(self, value: Any) -> int | None:
         """The source of an int that was read and is not computed."""
         if type(value) is int:

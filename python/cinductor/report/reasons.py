@@ -87,8 +87,8 @@ REASONS = tuple(
         ),
         (
             "containers",
-            r"looks for a NaN by its hash",
-            "ask np.isnan(key) first: a dict or set finds a NaN only by the object that is its key",
+            r"looks for a NaN by its hash|a NaN is compared|compares items that may be NaN",
+            "ask np.isnan(x) first: a container finds a NaN only by the object that is in it",
         ),
         (
             "containers",
@@ -112,7 +112,7 @@ REASONS = tuple(
         ),
         (
             "objects",
-            r"(reads|sets|deletes|assigns) (\.|an? attribute|the closure of|flags|an item|\S+ \(|the items of)|passes on|makes |enters |an object|"
+            r"(reads|sets|deletes|assigns) (\.|an? attribute|the (closure|code) of|flags|an item|\S+ \(|the items of)|passes on|makes |enters |an object|"
             r"tests whether|(an index is|warns of an index) of class|searches for a key|sees objects die|flags of an array|reads the flag|iterates a|unpacks a|"
             r"a container|a \S+ is (used as a whole|unpacked)|an operator|the text of|iter\(\)",
             "objects of plain classes are captured; give the function the arrays themselves, or cinductor.disable what uses the object",
@@ -192,7 +192,7 @@ REASONS = tuple(
         ("numbers", r"~ of a bool", "write not x for a bool of Python"),
         (
             "numbers",
-            r"an? (int|number|large int|factorial|power|isqrt|list of) .*|rounds to decimal|isqrt|ints that|membership of NaN|a numbers?",
+            r"an? (int|number|large int|factorial|power|isqrt|list of) .*|rounds to decimal|isqrt|ints that|a numbers?",
             "use NumPy's numbers (np.int64, np.float64), which have a size",
         ),
         (

@@ -32,6 +32,7 @@ from ...numpy import surface
 from ...numpy.random import GLOBAL, Draw
 from .. import special_methods
 from ..container_rows import ROWS
+from ..control import tuples
 from ..control.region import Raising, is_condition, truth
 from ..iterators import SIZED, STAND_INS
 from ..kinds import is_int, kind_of
@@ -58,7 +59,8 @@ from .calls import (
     dispatch,
     enter_families,
     enter_row,
-    leave_nan,
+    hashed,
+    settled,
     understands,
     understands_family,
     understands_late,
@@ -72,9 +74,8 @@ if TYPE_CHECKING:
 
 # Functions that only read the values they are given; each is a row, by name.
 LOOKS = "abs bin callable chr divmod hex issubclass isinstance oct ord".split()
-OPERATORS = """lt le eq ne ge gt not_ truth is_none is_not_none abs add and_ floordiv index
-    lshift mod mul matmul neg or_ pos pow rshift sub truediv xor concat contains countOf
-    indexOf length_hint""".split()
+OPERATORS = """not_ truth is_none is_not_none abs add and_ floordiv index
+    lshift mod mul matmul neg or_ pos pow rshift sub truediv xor concat length_hint""".split()
 IN_PLACE = """iadd isub imul itruediv ifloordiv imod ipow imatmul ilshift irshift iand ior ixor
     iconcat""".split()
 PURE = (
@@ -95,9 +96,12 @@ def _in_place(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     return scope.augment("iadd" if f is operator.iconcat else f.__name__, *args)
 
 
+RELATIONS = (operator.lt, operator.le, operator.eq, operator.ne, operator.ge, operator.gt)
 # Functions that do what an operation of rewritten code does, with the number of their arguments.
 OPERATIONS: dict[Any, tuple[int, Callable[..., Any]]] = {
     **dict.fromkeys((operator.inv, operator.invert), (1, lambda scope, value: call_pure(scope, operator.inv, (scope.inverted(value),), {}))),
+    **{f: (2, lambda scope, a, b, f=f: scope.compare(f, a, b)) for f in RELATIONS},
+    operator.contains: (2, lambda scope, members, value: scope.contains(value, members)),
     operator.getitem: (2, lambda scope, value, key: scope.item(value, key)),
     operator.setitem: (3, lambda scope, value, key, item: scope._set_item(key, item, value)),
     operator.delitem: (2, lambda scope, value, key: scope._del_item(key, value)),
@@ -110,6 +114,16 @@ OPERATIONS: dict[Any, tuple[int, Callable[..., Any]]] = {
 def _operation(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     count, operation = OPERATIONS[f]
     return f(*args, **kwargs) if kwargs or len(args) != count else operation(scope, *args)  # the first raises
+
+
+@understands(operator.countOf, operator.indexOf)
+def _search(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
+    if len(args) != 2 or kwargs or type(args[0]) not in tuples.SEQUENCES:
+        return call_pure(scope, f, args, kwargs)
+    stage = scope.stage
+    items, value = (stage.lifting.own(scope.use(v)) for v in (stage.lift_items(args[0]), args[1]))
+    items, args = settled(scope, items, (value,))
+    return stage.lift_array(f(items, *args))
 
 
 if hasattr(operator, "call"):
@@ -409,10 +423,13 @@ def is_in(scope: Hooks, value: Any, members: Any) -> bool:
     members = scope.members(members)
     if hooked_in((value, members)) is not None:
         return scope.stage.materialise(value) in scope.stage.materialise(members)
-    own = scope.stage.lifting.own
+    stage = scope.stage
+    value, members = stage.lifting.own(value), stage.lifting.own(members)
     if is_a(members, dict | set | frozenset):
-        leave_nan(scope, value)
-    return own(value) in own(members)
+        value = hashed(scope, members, value)
+    elif type(members) in tuples.SEQUENCES and not tuples.is_settled(stage, tuples.nans_among(members, value)):
+        value, members = stage.materialise(value), stage.materialise(members)
+    return value in members
 
 
 def is_number(value: Any) -> bool:
@@ -427,7 +444,7 @@ def among(scope: Hooks, value: Any, items: Any) -> Any:
         return None
     stage = scope.stage
     found: Any = False
-    unordered: list[Any] = []
+    unordered: list[tuple[Any, Any]] = []
     for item in items:
         if item is value:
             return True
@@ -435,8 +452,7 @@ def among(scope: Hooks, value: Any, items: Any) -> Any:
             continue
         if not is_number(item):
             return None
-        if may_be_nan(value) and may_be_nan(item):
-            unordered.append(item)
+        unordered.extend(tuples.nans_in(item, value))
         is_equal = value == item
         if not is_condition(is_equal):
             if is_equal:
@@ -444,14 +460,9 @@ def among(scope: Hooks, value: Any, items: Any) -> Any:
             continue
         is_equal = truth(stage.tracer, is_equal)
         found = is_equal if found is False else either(stage, found, is_equal)
-    for item in unordered:
-        if not stage.tracer.may_check():
-            return None
-        is_same = either(stage, truth(stage.tracer, value == value), truth(stage.tracer, item == item))  # noqa: PLR0124
-        if type(is_same) is Traced:
-            stage.tracer.check(is_same, "membership of NaN")
-        elif not is_same:
-            return None
+    if unordered and not stage.tracer.may_check():
+        return None
+    tuples.refuse_nans(stage.tracer, unordered)
     return found if found is False else stage.tracer.as_python(found)
 
 
@@ -460,13 +471,6 @@ def either(stage: Any, a: Any, b: Any) -> Any:
     if type(a) is not Traced or type(b) is not Traced:
         return a if a is True or b is False else b
     return stage.tracer.apply("logical_or", a, b)
-
-
-def may_be_nan(value: Any) -> bool:
-    """True if a number can be NaN."""
-    if type(value) is Traced:
-        return value.dtype.kind in "fc"
-    return bool(value != value)  # noqa: PLR0124
 
 
 def hashes_alike(value: Any, item: Any) -> bool:

@@ -27,6 +27,7 @@ from ...numpy.surface import NotCaptured, folds
 from .. import identity
 from ..container_rows import MAPPINGS, ROWS, UNKNOWN, MethodEffect
 from ..containers import methods_of, only_reads
+from ..control import tuples
 from ..control.given_mappings import want_mapping
 from ..control.mappings import guard_empty, is_open_key, want_given
 from ..iterators import ATOMS, Called
@@ -297,7 +298,7 @@ def call_method(
             guard_empty(scope, owner)
             return args[1]
     if args and is_a(owner, dict | set | frozenset):
-        leave_nan(scope, args[0])
+        args = (hashed(scope, owner, args[0]), *args[1:])
     if type(owner) in ROWS and ROWS[type(owner)].is_memory and contains_traced((*args, *kwargs.values())):
         scope.stage.sources.note_opaque(owner)
     if scope.stage.sources.source_of(owner) is None:
@@ -307,10 +308,17 @@ def call_method(
     return call_container(scope, f, owner, method, args, kwargs)
 
 
-def leave_nan(scope: Hooks, key: Any) -> None:
-    """Let Python run a call that looks for a NaN of an argument by its hash, which is that of one object."""
+def hashed(scope: Hooks, owner: Any, key: Any) -> Any:
+    """A key that a dict or set hashes. The hash of a NaN is that of one object: Python runs a call with one. After an effect the
+    key is real, and so are those of a container that the call has made.
+    """
     if type(key) is Traced and key.kind != "array" and key.dtype.kind in "fc" and hash(key) and key != key:  # noqa: PLR0124
-        scope.stage.effects.abandon("looks for a NaN by its hash, which is that of one object")
+        stage = scope.stage
+        stage.effects.abandon("looks for a NaN by its hash, which is that of one object")
+        if stage.sources.source_of(owner) is None:
+            stage.materialise(owner)
+        return stage.materialise(key)
+    return key
 
 
 def call_container(
@@ -333,7 +341,12 @@ def call_container(
             scope.use([*inside])  # keys are hashed and compared, values are not read
         elif method.compares:
             inside = stage.lifting.own(scope.use(inside))
-        return getattr(inside, name)(*(stage.lifting.own(scope.use(a)) for a in args), **kwargs)
+        args = tuple(stage.lifting.own(scope.use(a)) for a in args)
+        if is_a(owner, dict):
+            args = (*map(functools.partial(hashed, scope, owner), args[:1]), *args[1:])
+        else:
+            inside, args = settled(scope, inside, args)
+        return getattr(inside, name)(*args, **kwargs)
     if type(owner) is list and (name, len(args)) == ("append", 1) and not kwargs and record_append(scope, owner, args[0]):
         return None
     if stage.tracer.in_region:
@@ -345,6 +358,14 @@ def call_container(
     args = tuple(stage.materialise(a) for a in args)
     kwargs = {k: stage.materialise(v) for k, v in kwargs.items()}
     return scope.lifted_once(f(*args, **kwargs))
+
+
+def settled(scope: Hooks, owner: Any, args: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
+    """A sequence and the arguments of a method that compares its items with them."""
+    stage = scope.stage
+    if not args or tuples.is_settled(stage, [*tuples.nans_among(owner, args[0]), *tuples.nans_in(owner, args[0])]):
+        return owner, args
+    return stage.materialise(owner), tuple(map(stage.materialise, args))
 
 
 def call_new_container(
@@ -370,8 +391,9 @@ def call_new_container(
     args = tuple(scope.use(a) if k < method.kept else a for k, a in enumerate(args))
     if method.compares and not is_a(owner, dict | set):
         scope.use(owner)
-        args = tuple(map(stage.lifting.own, args))
-        if (own := stage.lifting.own(owner)) is not owner and name == "remove":
+        own = owner if name == "sort" else stage.lifting.own(owner)
+        own, args = settled(scope, own, tuple(map(stage.lifting.own, args)))
+        if own is not owner and name == "remove":
             return scope._del_item(own.index(*args), owner) if args[0] in own else f(*args)
         f = getattr(own, name)
     if method.changes and not is_a(owner, tuple):

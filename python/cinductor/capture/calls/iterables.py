@@ -7,6 +7,7 @@ from __future__ import annotations
 import itertools
 import operator
 import types
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,9 +15,10 @@ import numpy as np
 from ... import _core
 from ...base.class_lookup import is_a, offered
 from .. import special_methods
-from ..container_rows import VIEWS
+from ..container_rows import MAPPINGS, VIEWS
 from ..control import branch
 from ..control.list_columns import Assumed
+from ..identity import SETS
 from ..iterators import (
     END,
     ENDLESS,
@@ -173,6 +175,7 @@ def _enumerate(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     start = index_of(scope, given[0] if given else 0) if is_usual else None
     if start is None:
         return call_unknown(scope, f, args, kwargs)  # it raises, or is a rare form
+    scope.stage.state.note_iterators(args[:1])
     items = numbered_of(scope, args[0])
     return scope.born(enumerate(scope.iter(args[0]), start) if items is None else enumerated(items, start))
 
@@ -201,6 +204,7 @@ def _iter(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
         return special_methods.iterator(dispatch(scope, method, args, {})) if is_function else value
     if asks_length(value) or defines(type(value), "__next__"):
         return call_unknown(scope, f, args, kwargs)
+    scope.stage.state.note_iterators(args)
     items = numbered_of(scope, value)
     if items is not None:
         return scope.born(items)
@@ -213,6 +217,7 @@ def _reversed(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     value: Any = args[0] if len(args) == 1 and not kwargs else None
     if is_a(grown := scope.stage.state.lists.get(id(value)), Assumed):
         return scope.born(backwards(grown.items_now))
+    scope.stage.state.note_iterators(args)
     is_made = type(value) is list and scope.stage.sources.source_of(value) is None  # its length may change
     items = None if is_made or value is None else numbered_of(scope, value)
     if items is not None and items is not value:
@@ -226,6 +231,7 @@ def _reversed(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
 
 @understands(zip)
 def _zip(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
+    scope.stage.state.note_iterators(args)
     parts = all_numbered(scope, args) if args and not kwargs else None
     if parts is not None and (items := zipped(parts, least_of(scope, args))) is not None:
         return scope.born(items)
@@ -236,6 +242,7 @@ def _zip(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
 def _map(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     if len(args) < 2:
         return call_unknown(scope, f, args, kwargs)
+    scope.stage.state.note_iterators(args[1:])
     function = called_by(scope, bool if args[0] is None and f is filter else args[0])
     parts = all_numbered(scope, args[1:]) if f is map and not kwargs else None
     if parts is not None:
@@ -504,8 +511,17 @@ TAKES_ONE = frozenset(
 )
 
 
+BY_KEYS = MAPPINGS | SETS | VIEWS.keys()
+
+
+def items_later(scope: Hooks, value: Any) -> Iterator[Any]:
+    """The items of a dict, set or view, which is not looked at before the first of them is taken."""
+    yield from scope.iter(value)
+
+
 @understands(*(f for f in offered(itertools) if is_a(f, type)))
 def _itertools(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
+    scope.stage.state.note_iterators(args)
     row = NUMBERED.get(f)
     items = row(scope, *args) if row is not None and scope.stage.captures and not kwargs else None
     if items is not None:
@@ -519,6 +535,8 @@ def _itertools(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     if f in TAKES_FUNCTION and len(args) == 2:
         function = called_by(scope, bool if args[0] is None else args[0])
         return scope.born(f(function, scope.iter(args[1])))
+    if f is itertools.chain:
+        return scope.born(f(*(items_later(scope, a) if type(a) in BY_KEYS else scope.iter(a) for a in args), **kwargs))
     take = scope.star if f in KEEPS_ITEMS else scope.iter
     if f in TAKES_ONE and args:
         return scope.born(f(take(args[0]), *args[1:], **kwargs))

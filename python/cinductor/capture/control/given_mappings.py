@@ -198,9 +198,11 @@ def with_room(value: DictOrSet, given: GivenMapping, room: Size, region: Region 
 
 def want_mapping(scope: Hooks, value: DictOrSet, key: object, *item: object) -> None:
     """Restart the enclosing loop or branch with a hash table in place of a dict or set, if that is possible; item: what
-    is stored. Returns if the value of an item is not known yet, because there is none.
+    is stored. Returns if the value of an item is not known yet, because there is none, or if an iterator may go over the entries.
     """
     stage = scope.stage
+    if id(value) in stage.state.iterated:
+        return
     want_given(scope, value)
     source = stage.sources.source_of(value)
     if (source is not None and not is_empty_argument(scope, value, source)) or (is_a(value, dict) and not item and not value):

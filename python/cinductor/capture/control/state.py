@@ -61,6 +61,7 @@ class State:
         self.changes = self.restored = 0  # how often contents were
         self.unlike: dict[int, Any] = {}  # sets whose order no other set with the same items has
         self.records: dict[int, Any] = {}  # the memory that arrays may use: `alias`
+        self.iterated: set[int] = set()  # ids of dicts and sets over which the call has made an iterator
         self.lists: dict[int, Any] = {}  # lists stored as columns and a count, by id
         # Lists that loops made: their items with versions, and the buffer of these.
         self.backings: dict[int, tuple[list[Any], list[tuple[Any, int]], Any]] = {}
@@ -156,6 +157,10 @@ class State:
     def grow(self, container: object, grown: object) -> None:
         """Record that a list is columns, or a buffer."""
         self.put(lists={**self.lists, id(container): grown})
+
+    def note_iterators(self, values: Iterable[Any]) -> None:
+        """Record that iterators over values are made, which raise if a dict or set among these changes its size."""
+        self.iterated.update(id(dict_of(value) if type(value) in VIEWS_OF_DICTS else value) for value in values)
 
     def grown(self, value: object) -> Any:
         """The columns in which a container, or the dict of a view, is stored; None without columns."""

@@ -336,6 +336,14 @@ class WatchedWhile(While):
             yield
 
 
+def has_changed(items: Items) -> bool:
+    """True if each step raises, because a dict has changed its size."""
+    try:
+        return items.length is None
+    except RuntimeError:
+        return True
+
+
 COMPARISONS = (operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne)
 
 
@@ -368,9 +376,8 @@ class TracedControl(PlainControl):
             return found
         if self.stage is not None:
             a, b = (v if type(v) in FREE_TYPES else self.stage.lifting.own(v) for v in (a, b))
-        if type(a) is tuple and type(b) is tuple and contains_traced((a, b)):
-            found = tuples.compare_tuples(self.stage.tracer, self.compare, relation, a, b)
-            return relation(a, b) if found is NotImplemented else found
+        if type(a) is type(b) and type(a) in tuples.COMPARED and contains_traced((a, b)):
+            return tuples.compare_containers(self.stage, self.compare, relation, a, b)
         if relation in EQUALITIES and is_complex(a) and is_double(self.stage, b):
             found = relation(a, b)
             return self.stage.tracer.as_python(found) if type(found) is Traced else found
@@ -437,7 +444,7 @@ class TracedControl(PlainControl):
         iterator = value if type(value) is Items else None
         if items is None and iterator is not None and type(iterator.position) is not str:
             items = iterator.rest(self.stage.tracer)
-        if items is None:
+        if items is None or (callable(items.size) and has_changed(items)):
             if self.stage.captures and iterator is None and defines(type(value), "__next__"):
                 self.stage.regions.report(self, site, f"the items of this {type(value).__name__} cannot be indexed")
             return Watched(self.stage, super().for_(value, number).items)

@@ -126,15 +126,22 @@ class Iteration(Hooks):
         stage.lift_items(view)  # guards the keys
         keys = keys_of_view(view)
 
+        def changed() -> Any:
+            raise RuntimeError(ROWS[VIEWS[type(view)]].mutated)
+
+        def made(concrete: Any, f: Any = iter) -> Iterator[Any]:
+            real = concrete.of(view)
+            return f(real) if len(real) == len(keys) else iter(changed, None)
+
         def size() -> int:
             stage.length_now(view)
             if len(view) != len(keys):
-                raise RuntimeError(ROWS[VIEWS[type(view)]].mutated)
+                changed()
             if any(now is not key for now, key in zip(keys_of_view(view), keys, strict=True)):  # Python goes on from a place in memory
                 raise RegionBreak("a dict changes its keys while an iterator goes over it", "", 0)
             return len(keys)
 
-        return Items(size, lambda number: self.item([*stage.lift_items(view)], number), lambda c, f=iter: f(c.of(view)))
+        return Items(size, lambda number: self.item([*stage.lift_items(view)], number), made)
 
     def star(self, value: Any) -> Any:
         """The items that a star unpacks, or that a list or tuple is made of. Python itself calls `__len__` of a user's object.

@@ -48,6 +48,7 @@ from ..objects import (
     is_standard,
 )
 from ..sources import function_of
+from ..syntax.rewrite import codes_in
 from ..syntax.stage_calls import STAGE
 
 if TYPE_CHECKING:
@@ -141,15 +142,26 @@ class Reads(Hooks):
         return getattr(self.stage.materialise(value), name), OWN
 
     def _read_function(self, value: types.FunctionType, name: str) -> Read:
-        """The closure of a function that a captured call made is shown without cinductor's own variable."""
+        """A function that a captured call made is shown with the user's code, and without cinductor's own variable."""
         names = value.__code__.co_freevars
-        if name != "__closure__" or STAGE not in names:
+        if name not in ("__closure__", "__code__") or STAGE not in names:
             return self._read_object(value, name)
+        if name == "__code__":
+            return self._original_code(value), OWN
         cells = tuple(cell for held, cell in zip(names, value.__closure__ or (), strict=True) if held != STAGE) or None
         if self.stage.sources.source_of(value) is None:
             return cells, OWN
         self.stage.effects.stop("reads the closure of a function that an earlier call made")
         return cells, OPAQUE
+
+    def _original_code(self, fn: types.FunctionType) -> types.CodeType:
+        """The code of the user's for a function that a captured call made."""
+        code = fn.__code__
+        scope = (fn.__closure__ or ())[code.co_freevars.index(STAGE)].cell_contents
+        found = [c for c in codes_in(scope.fn.__code__) if (c.co_name, c.co_firstlineno) == (code.co_name, code.co_firstlineno)]
+        if len(found) != 1:
+            self.stage.effects.abandon("reads the code of one of several functions of a line")
+        return found[0] if len(found) == 1 else code
 
     # --- modules ---
 

@@ -26,6 +26,7 @@ from ...base import lazy
 from ...base.class_lookup import is_a
 from ...base.signals import READS_BASE
 from ...base.signature import method_of, signature_of
+from ...base.user_frame import call_in_place
 from ...calls.budget import needs_no_break
 from ...calls.job import Job
 from ..call_state import REST
@@ -312,7 +313,7 @@ class SplitPlan:
             self.review()
             driver = self.driver or self.fn
         try:
-            return driver(*self.first, *args, **kwargs)
+            return call_in_place(driver, (*self.first, *args), kwargs)
         except BaseException as error:
             self.fix_traceback(error)
             raise
