@@ -153,7 +153,7 @@ def save(job: Any, bound: tuple[Any, ...], specialization: Any, stage: Any) -> N
     parts = None if key is None else specialization.saved
     if key is None or parts is None or specialization.program is None or stage.sources.sees_process:
         return
-    is_replaced = specialization.program.backend == "cpu:stencil" != backend_of(job)
+    is_replaced = specialization.program.owed is not None  # kernels of stencils are to be
     if specialization.program.backend != backend_of(job) and not is_replaced:
         return
     symbols, checks = stage.symbols, stage.sources.checks
