@@ -494,6 +494,29 @@ def test_time_pays_once(queue):
     assert own.spent < 1e-4
 
 
+def test_time_in_which_a_call_waits_pays_for_nothing():
+    """A process that other ones keep from running is like one that sleeps."""
+
+    def waits(x, seconds):
+        time.sleep(seconds)
+        return x
+
+    def works(x, seconds):
+        ends = time.thread_time() + seconds
+        while time.thread_time() < ends:
+            pass
+        return x
+
+    _core.step_clock(None)
+    for fn, least, most in ((waits, 0.0, 3e-3), (works, 0.01, 0.02)):
+        compiled = cinductor.compile(fn, mode="lazy")
+        account = compiled.account((X, 0.01))
+        for _ in range(3):
+            before = account.spent
+            account.call(fn, (X, 0.01), {})
+        assert least <= account.spent - before <= most and least <= account.best <= most
+
+
 def test_some_of_many_short_calls_are_timed():
     """Their times stand for all."""
     compiled = cinductor.compile(lambda x: x, mode="lazy")
