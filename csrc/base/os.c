@@ -218,12 +218,24 @@ ci_os_find_functions(void *library, const CiOsFunction *functions, size_t count,
     return NULL;
 }
 
+static int64_t
+read_clock(clockid_t clock)
+{
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
 int64_t
 ci_os_time_ns(void)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+    return read_clock(CLOCK_MONOTONIC);
+}
+
+int64_t
+ci_os_thread_ns(void)
+{
+    return read_clock(CLOCK_THREAD_CPUTIME_ID);
 }
 
 /* In a page that is zeroed in a child, if the kernel supports such pages. */

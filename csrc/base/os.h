@@ -33,6 +33,7 @@ typedef struct CiOsFunction {
 /* Stores the pointers in the struct at `out`. Returns NULL, or the name that the library lacks. */
 const char *ci_os_find_functions(void *library, const CiOsFunction *functions, size_t count, void *out);
 int64_t ci_os_time_ns(void); /* monotonic */
+int64_t ci_os_thread_ns(void); /* processor time of this thread */
 /* Tells the process that made it from those that fork makes of it. */
 typedef struct CiOsMark CiOsMark;
 CiOsMark *ci_os_mark_new(void); /* NULL without memory */

@@ -268,7 +268,7 @@ typedef struct CiBuildInfo {
     double emit_ms, compile_ms, load_ms;
     bool from_cache;
     int children;    /* processes started */
-    int interpreted; /* kernels that the interpreter runs, because the compiler asked for cannot do them */
+    int interpreted; /* kernels that the interpreter runs */
 } CiBuildInfo;
 
 /* A function of source that the user has written, over the units of a grid. Who builds it allocates

@@ -17,10 +17,20 @@ find_interpreter(const CxTracer *t)
     return ci_backend_find(t->state->runtime.registry, t->backend->device->name, "interp");
 }
 
-/* A backend that needs no compiler: of stencils, or the interpreter. NULL: there is none. */
+/* True if the tracer's backend needs no compiler: its programs are made in a millisecond. */
+static bool
+needs_no_compiler(const CxTracer *t)
+{
+    const CiBackend *stencils = ci_backend_find(t->state->runtime.registry, t->backend->device->name, "stencil");
+    return t->backend == stencils || t->backend == find_interpreter(t);
+}
+
+/* A backend that needs no compiler: the tracer's, or that of stencils, or the interpreter. NULL: there is none. */
 static const CiBackend *
 find_unbuilt(const CxTracer *t)
 {
+    if (needs_no_compiler(t))
+        return t->backend;
     const CiBackend *first = cx_find_first(t->state, t->backend, &t->options);
     return first != NULL ? first : find_interpreter(t);
 }
@@ -63,9 +73,8 @@ static bool
 is_due(const CxTracer *t, const CxProgram *before, double plain, double price)
 {
     const double light = 1.2e-3; /* seconds */
-    const CiBackend *interpreter = find_interpreter(t);
 
-    if (!t->needs_python || interpreter == NULL || interpreter == t->backend ||
+    if (!t->needs_python || find_interpreter(t) == NULL || needs_no_compiler(t) ||
         plain >= fmax(2 * t->rent * price, light))
         return true;
     return before != NULL ? before->spent >= before->rent : t->rent < 0;
@@ -205,14 +214,14 @@ request_build(CxTracer *t, PyObject *key, double plain, double price, CxProgram 
     PyObject *asked = t->on_build, *done = NULL;
 
     *made = NULL;
-    if (asked == NULL || asked == Py_None || t->needs_python || find_interpreter(t) == t->backend)
+    bool is_exact = cx_block_is_exact(t->state, t->graph->body);
+    if (asked == NULL || asked == Py_None || t->needs_python || (is_exact && needs_no_compiler(t)))
         return 0;
     CxProgram *program = cx_program_defer(t->state, t->graph, &t->options, t->option_values,
                                           t->backend, key);
     if (program != NULL)
         done = PyObject_CallFunction(asked, "OdddO", (PyObject *)program, plain,
-                                     cx_call_seconds(t, true), price,
-                                     cx_block_is_exact(t->state, t->graph->body) ? Py_True : Py_False);
+                                     cx_call_seconds(t, true), price, is_exact ? Py_True : Py_False);
     if (done != NULL && program->program != NULL)
         *made = (CxProgram *)Py_NewRef(program);
     Py_XDECREF(program);
@@ -225,7 +234,7 @@ cx_segment_find(CxTracer *t, const char *form, double plain)
 {
     int failed = 0;
     double factor = t->state->clock == 0 ? t->state->build_factor : 1;
-    double price = factor * ci_build_seconds(t->graph);
+    double price = needs_no_compiler(t) ? 0 : factor * ci_build_seconds(t->graph);
     /* The key of the passes tells functions of one name apart. */
     PyObject *by = has_user_backend(t) ? PyTuple_GET_ITEM(t->user_backend, 0) : Py_None;
     PyObject *key = PyUnicode_FromFormat("%s:%s %R %R %V\n%s", t->backend->device->name,

@@ -87,6 +87,7 @@ cx_program_take(CxProgram *p, const CiRequest *request, PyObject *info)
     p->small = p->is_symbolic ? find_small(p->graph) : 0;
     p->kernels = request->info.kernels;
     p->externs = request->info.externs;
+    p->is_interpreted = request->info.build.interpreted > 0;
     cx_note_build(p->state, p->graph, &request->info);
     return fill_returns(p) < 0 || cx_info_fill(info, &request->info) < 0 || cx_warn_of_cache(p->state) < 0 ? -1 : 0;
 }

@@ -35,6 +35,7 @@ struct CxProgram {
     int64_t small;
     bool writes, is_symbolic; /* is_symbolic: sizes of inputs are read in each run */
     bool may_stop;            /* one of its checks may fail */
+    bool is_interpreted;      /* the interpreter runs some of its kernels */
     int kernels, externs;
     /* The reason why the host's backend runs it instead of the device's, or NULL. */
     PyObject *why_host;

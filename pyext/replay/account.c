@@ -160,10 +160,28 @@ cx_time_in_misses(CxState *state)
     return state->timed[thread_of_time()].aside;
 }
 
+/* The processor time is read once in so many ns, because that takes longer than a look at the clock. */
+enum { TICK = 1000000 };
+
 CxStopwatch
 cx_stopwatch_begin(CxState *state)
 {
-    return (CxStopwatch){time_now(state), state->timed[thread_of_time()]};
+    CxTimed *timed = &state->timed[thread_of_time()];
+    int64_t now = time_now(state);
+
+    if (state->clock == 0 && now - timed->read > TICK) {
+        timed->read = now;
+        timed->worked = ci_os_thread_ns();
+    }
+    return (CxStopwatch){now, *timed};
+}
+
+/* At most the ns that a call has worked: a long one may have waited for other processes, or for a file. */
+static int64_t
+worked_at_most(const CxState *state, const CxStopwatch *watch, int64_t elapsed)
+{
+    int64_t worked = state->clock == 0 && elapsed > TICK ? ci_os_thread_ns() - watch->before.worked : -1;
+    return worked >= 0 && worked < elapsed ? worked : elapsed;
 }
 
 void
@@ -176,8 +194,12 @@ cx_stopwatch_end(CxState *state, const CxStopwatch *watch, CxAccount *account)
     now->noted = watch->before.noted + elapsed;
     if (account == NULL)
         now->aside += own > 0 ? own : 0;
-    else
-        note(account, 1e-9 * (double)own, 1e-9 * (double)(elapsed - aside), aside == 0);
+    else {
+        int64_t most = worked_at_most(state, watch, elapsed), whole = elapsed - aside;
+        own = own < most ? own : most;
+        whole = whole < most ? whole : most;
+        note(account, 1e-9 * (double)own, 1e-9 * (double)whole, aside == 0);
+    }
 }
 
 /* ---- the type ---- */

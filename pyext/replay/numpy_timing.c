@@ -7,7 +7,10 @@
  * its guards and results. This is only done if both give the same bits. With varying sizes
  * there is a trial for each size class, because a small call says nothing about a large one. Other
  * load of the machine may decide a trial, so the 64th and the 1,024th call after it begin another one,
- * in which the loser so far is timed first. They do not if a long program took many times as long. */
+ * in which the loser so far is timed first. They do not if a long program took many times as long.
+ *
+ * Where a time of NumPy is expected, from earlier calls or the estimate of the graph, each call in NumPy is made when
+ * compiled calls have taken as long. So a trial costs at most as much as it could save, whatever the estimate is worth. */
 #include "replay/numpy_timing.h"
 
 #include <math.h>
@@ -20,7 +23,9 @@
  * a function in its first calls (PEP 659), which matters where they take microseconds. */
 enum { MANY = 36, CALLS = 12, FEW = 4, SHORT = 10000, LONG = 200000, VERY_LONG = 100 * LONG };
 enum { CLEAR_CALLS = 3 }; /* NumPy calls that are twice as slow, after which timing stops; of short calls CALLS */
-enum { EXPECTED = 3 };    /* times slower that NumPy is expected to be: it is not timed */
+/* Times slower that NumPy is expected to be, if it is not timed: by its own calls, and by the estimate of a graph. No estimate says
+ * that an interpreter is faster. */
+enum { FAR = 3, FAR_BY_ESTIMATE = 16 };
 enum { FIRST_REVIEW = 64, LAST_REVIEW = 1024 };
 enum { CERTAIN = 16 }; /* times slower than NumPy: other load does not make a long call so */
 
@@ -48,12 +53,13 @@ has_calls(const CiBlock *body, bool is_inner)
     return false;
 }
 
-/* True if the program has loops or branches, and none makes a library call. In Python they may
- * take any time longer. A loop around a library call (a draw, a product) may be faster there. */
+/* True if the program has loops or branches in machine code, and none makes a library call. In Python they may
+ * take any time longer. A loop around a library call (a draw, a product) may be faster there, and so may an interpreted one. */
 static bool
-has_compiled_loops(const CiBlock *body)
+has_compiled_loops(const CxProgram *program)
 {
-    return has_regions(body) && !has_calls(body, false);
+    const CiBlock *body = program->graph->body;
+    return !program->is_interpreted && has_regions(body) && !has_calls(body, false);
 }
 
 /* True if the program runs on the CPU with exactly NumPy's bits. */
@@ -67,9 +73,9 @@ may_be_numpys(const CxProgram *program)
 CxNumpyTiming
 cx_trial_of(const CxProgram *program, bool reads_all)
 {
-    CxNumpyTiming trial = {0};
+    CxNumpyTiming trial = {.far = FAR};
 
-    if (!may_be_numpys(program) || has_compiled_loops(program->graph->body))
+    if (!may_be_numpys(program) || has_compiled_loops(program))
         return trial;
     trial.is_wanted = program->externs > 0 || program->is_symbolic || reads_all;
     trial.times_long_calls = program->is_symbolic || reads_all || has_regions(program->graph->body);
@@ -81,13 +87,14 @@ cx_trial_of_piece(const CxProgram *program)
 {
     bool is_wanted = may_be_numpys(program) && (!program->is_symbolic ||
                                                 cx_graph_seconds(program->graph) <= CX_LITTLE);
-    return (CxNumpyTiming){.is_lost = program == NULL, .is_wanted = is_wanted};
+    return (CxNumpyTiming){.is_lost = program == NULL, .is_wanted = is_wanted, .far = FAR};
 }
 
 CxNumpyTiming
-cx_trial_of_interpreted(const CxProgram *program)
+cx_trial_of_unbuilt(const CxProgram *program)
 {
-    return (CxNumpyTiming){.is_wanted = may_be_numpys(program), .times_long_calls = true};
+    bool is_wanted = may_be_numpys(program) && !has_compiled_loops(program);
+    return (CxNumpyTiming){.is_wanted = is_wanted, .times_long_calls = true, .far = FAR};
 }
 
 int
@@ -101,14 +108,33 @@ cx_trial_class(int64_t elements)
 
 /* ---- timing ---- */
 
+/* Before the other way is timed. */
 static int
-calls_needed(const CxNumpyTiming *trial)
+first_calls(const CxNumpyTiming *trial)
 {
     bool is_review = trial->calls >= FIRST_REVIEW;
 
     if (trial->best[0] <= SHORT)
         return MANY;
     return trial->best[0] <= LONG && !is_review ? CALLS : trial->best[0] <= VERY_LONG ? FEW : 1;
+}
+
+static bool
+are_close(const CxNumpyTiming *trial)
+{
+    int64_t more = trial->best[1] - trial->best[0];
+    return (more < 0 ? -more : more) < trial->best[0] / 4;
+}
+
+/* Where both ways take about as long, other load may decide, and more calls of the slower one cost little. */
+static int
+calls_needed(const CxNumpyTiming *trial)
+{
+    int first = first_calls(trial);
+
+    if (trial->counts[1] == 0 || trial->is_earlier || !are_close(trial) || trial->best[0] > VERY_LONG)
+        return first;
+    return trial->best[0] > 10 * LONG ? CALLS : MANY;
 }
 
 static bool
@@ -135,8 +161,8 @@ is_over(const CxNumpyTiming *trial)
     bool is_short = trial->best[0] <= SHORT && trial->best[1] <= LONG;
     bool is_clear = trial->counts[0] > 0 && trial->counts[1] >= (is_short ? CALLS : CLEAR_CALLS) &&
                     trial->best[1] > 2 * trial->best[0];
-    is_clear |= trial->counts[0] >= calls_needed(trial) && trial->counts[1] == 0 &&
-                trial->best[1] > EXPECTED * trial->best[0];
+    is_clear |= trial->counts[0] >= first_calls(trial) && trial->counts[1] == 0 &&
+                (double)trial->best[1] > trial->far * (double)trial->best[0];
 
     return !trial->is_wanted || trial->is_lost || is_clear || (is_long && !trial->times_long_calls) ||
            are_both_timed(trial);
@@ -146,20 +172,25 @@ CxNumpyTiming
 cx_trial_after(const CxProgram *program, double numpy, int calls, double compiled)
 {
     static const double MOST = 1e9; /* seconds: a longer time is unknown */
-    CxNumpyTiming trial = {.is_wanted = may_be_numpys(program)};
+    CxNumpyTiming trial = {.is_wanted = may_be_numpys(program), .far = FAR};
 
     if (!trial.is_wanted)
         return trial;
-    bool loops = has_compiled_loops(program->graph->body);
-    trial.times_long_calls = !program->is_symbolic || !loops;
+    bool is_compiled = has_compiled_loops(program);
+    trial.times_long_calls = !program->is_symbolic || !is_compiled;
     if (program->is_symbolic)
         return trial;
     if (calls >= CLEAR_CALLS || compiled > 0) /* a first call may take many times longer than later ones */
-        trial.counts[1] = MANY;
-    else if (!loops)
+        trial.counts[1] = MANY, trial.is_earlier = compiled == 0;
+    else if (!has_regions(program->graph->body))
         return trial;
-    else
-        numpy = fmin(calls > 0 ? numpy : MOST, cx_graph_seconds(program->graph));
+    else {
+        double estimate = cx_graph_seconds(program->graph);
+        if (!is_compiled && calls == 0 && !isfinite(estimate))
+            return trial;
+        trial.far = is_compiled ? FAR_BY_ESTIMATE : HUGE_VALF;
+        numpy = fmin(calls > 0 ? numpy : MOST, estimate);
+    }
     if (calls == 0 || 1e9 * numpy > LONG || trial.counts[1] > 0) /* else NumPy is timed, which takes little */
         trial.best[1] = (int64_t)(1e9 * fmin(numpy, MOST));
     if (compiled > 0 && trial.counts[1] > 0) {
@@ -181,8 +212,9 @@ static void
 begin_review(CxNumpyTiming *trial)
 {
     trial->counts[0] = trial->counts[1] = 0;
-    trial->best[0] = 0;
-    trial->is_lost = false;
+    trial->best[0] = trial->spent = 0;
+    trial->far = FAR;
+    trial->is_lost = trial->is_earlier = false;
 }
 
 bool
@@ -193,8 +225,8 @@ cx_trial_chooses_numpy(CxNumpyTiming *trial)
         if (trial->calls == FIRST_REVIEW || trial->calls == LAST_REVIEW)
             begin_review(trial);
     }
-    return trial->is_lost ||
-           (!is_over(trial) && trial->counts[0] > 0 && trial->counts[0] >= calls_needed(trial));
+    return trial->is_lost || (!is_over(trial) && trial->counts[0] > trial->counts[1] && trial->counts[0] >= first_calls(trial) &&
+                              trial->spent / (trial->counts[1] + 1) >= trial->best[1]);
 }
 
 int
@@ -228,7 +260,12 @@ cx_trial_end(CxNumpyTiming *trial, bool is_numpy, int64_t began)
     if (trial->counts[is_numpy] == 0 || taken < trial->best[is_numpy])
         trial->best[is_numpy] = taken;
     trial->counts[is_numpy]++;
+    trial->spent += is_numpy ? 0 : taken;
     decide(trial);
+    if (trial->is_earlier && are_both_timed(trial) && !trial->is_lost && are_close(trial) && trial->best[0] <= VERY_LONG) {
+        trial->is_earlier = false; /* other load may have been another: NumPy is timed again */
+        trial->counts[1] = 0;
+    }
 }
 
 PyObject *

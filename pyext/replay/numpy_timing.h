@@ -7,10 +7,13 @@
 /* Threads may record times concurrently; some more are then recorded. */
 typedef struct CxNumpyTiming {
     bool is_wanted, is_lost; /* lost: the original function runs */
-    bool times_long_calls;          /* calls that take long are timed, too */
+    bool times_long_calls;   /* calls that take long are timed, too */
+    bool is_earlier;         /* the time of NumPy is that of calls before the program was there */
     int16_t counts[2];       /* calls timed: compiled, NumPy */
     int16_t calls;           /* since it was decided; not counted after the last review */
     int64_t best[2];         /* nanoseconds; of NumPy while no call is timed: expected, or 0 */
+    int64_t spent;           /* nanoseconds of the compiled calls: NumPy is timed when it is expected to take less */
+    float far;               /* times slower that NumPy is expected to be, from which it is not timed */
 } CxNumpyTiming;
 
 /* True if a program is worth timing: it calls libraries or accepts any size, or each call reads all
@@ -19,12 +22,12 @@ CxNumpyTiming cx_trial_of(const CxProgram *program, bool reads_all);
 /* Like cx_trial_of, for a piece between two Python steps. Any piece may compute less than its call
  * costs, and the same function has given NumPy's bits before. */
 CxNumpyTiming cx_trial_of_piece(const CxProgram *program);
-/* Like cx_trial_of, for a program that is interpreted because there is no compiler. */
-CxNumpyTiming cx_trial_of_interpreted(const CxProgram *program);
+/* Like cx_trial_of, for a program that is interpreted or made of stencils because there is no compiler. */
+CxNumpyTiming cx_trial_of_unbuilt(const CxProgram *program);
 /* Like cx_trial_of, for any program that gives NumPy's bits. One for constant sizes is compared with the fastest
  * of several calls in NumPy, in seconds. If there were less, NumPy is timed. Loops are an exception if their calls
- * were not short, and the program is much faster than these and than the estimate of the graph. compiled: the program's
- * seconds if earlier ones are known, or 0. */
+ * were not short, and the program is much faster than these and than the estimate of the graph; interpreted loops are none.
+ * compiled: the program's seconds if earlier ones are known, or 0. */
 CxNumpyTiming cx_trial_after(const CxProgram *program, double numpy, int calls, double compiled);
 /* The size class of a call whose arrays have this many elements. */
 enum { CX_TRIAL_CLASSES = 9 };

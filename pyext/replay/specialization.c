@@ -503,7 +503,7 @@ GETTER(autotune_rows, cx_autotune_rows(s->tuning))
     }
 
 COMPARES(try_numpy, cx_trial_of_piece)
-COMPARES(doubt, cx_trial_of_interpreted)
+COMPARES(doubt, cx_trial_of_unbuilt)
 
 static PyObject *
 spec_compare(PyObject *self, PyObject *args)

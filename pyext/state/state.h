@@ -39,10 +39,11 @@ typedef struct CxResolved {
 typedef enum CxAlongside { CX_ALONGSIDE_nothing, CX_ALONGSIDE_building, CX_ALONGSIDE_ending } CxAlongside;
 
 /* Times of a thread, in ns: of calls that an account has noted and of misses, and the part of it that the original
- * functions would not have taken. An account subtracts what both have grown by during its call. */
+ * functions would not have taken. An account subtracts what both have grown by during its call. worked: the thread's
+ * processor time, as it was when that was read last. */
 enum { CX_TIMED = 16 };
 typedef struct CxTimed {
-    int64_t noted, aside;
+    int64_t noted, aside, worked, read;
 } CxTimed;
 
 /* Classes of Python's syntax by which trees are built and searched: syntax.c. */

@@ -1298,7 +1298,7 @@ class Specialization:
     def try_numpy(self) -> None:
         """Time the first calls in NumPy, too; the faster way runs the later calls."""
     def doubt(self) -> None:
-        """Like `try_numpy`, also for long calls: without a compiler the program is interpreted."""
+        """Like `try_numpy`, also for long calls: without a compiler the program is interpreted, or made of stencils."""
     def why_not(self, args: tuple[Any, ...], /) -> str | None:
         """Return the guard that these bound arguments fail, in words, or None if all hold."""
     def is_other_kind(self, args: tuple[Any, ...], /) -> bool:

@@ -83,7 +83,7 @@ ERRORS: dict[str, ErrorRow] = {
         "",
     ),
     "CompilerNotFound": ErrorRow(
-        "There is no C compiler, and none is found in the disk cache (`_core.compile_text`; in a call the interpreter or NumPy runs it, with a warning).",
+        "There is no C compiler, and none is found in the disk cache (`_core.compile_text`; a call runs on stencils, in the interpreter or in NumPy, with a warning).",
         "install gcc or clang, or set CC to a C compiler",
     ),
     "CompileError": ErrorRow(

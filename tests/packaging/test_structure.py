@@ -439,7 +439,7 @@ CAPTURE_LAYERS = [
     "assumptions container_rows containers deferred iterators kinds made_lists objects sources",
     "syntax",
     "control",
-    "boundary call_state deaths effects identity known_arrays operands records special_methods stores",
+    "backend boundary call_state deaths effects identity known_arrays operands records special_methods stores",
     "calls",
     "hooks",
     "pieces",

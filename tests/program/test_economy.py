@@ -22,6 +22,7 @@ from cinductor.base import processors
 from cinductor.calls import budget, economy, overtaking
 from cinductor.calls.job import MADE, JobState
 from cinductor.calls.notes import LEAST
+from cinductor.capture import backend
 from cinductor.capture.call_state import Stage
 from cinductor.diagnosis import stats_types
 
@@ -493,6 +494,29 @@ def test_time_pays_once(queue):
     assert own.spent < 1e-4
 
 
+def test_time_in_which_a_call_waits_pays_for_nothing():
+    """A process that other ones keep from running is like one that sleeps."""
+
+    def waits(x, seconds):
+        time.sleep(seconds)
+        return x
+
+    def works(x, seconds):
+        ends = time.thread_time() + seconds
+        while time.thread_time() < ends:
+            pass
+        return x
+
+    _core.step_clock(None)
+    for fn, least, most in ((waits, 0.0, 3e-3), (works, 0.01, 0.02)):
+        compiled = cinductor.compile(fn, mode="lazy")
+        account = compiled.account((X, 0.01))
+        for _ in range(3):
+            before = account.spent
+            account.call(fn, (X, 0.01), {})
+        assert least <= account.spent - before <= most and least <= account.best <= most
+
+
 def test_some_of_many_short_calls_are_timed():
     """Their times stand for all."""
     compiled = cinductor.compile(lambda x: x, mode="lazy")
@@ -694,6 +718,103 @@ def test_a_call_that_was_built_at_once_is_not_run_in_numpy_to_be_compared(queue)
     for _ in range(20):
         assert compiled(3_000_000) == want
     assert compiled.plain_calls == 0 and not compiled.specializations[0].is_trying
+
+
+@pytest.fixture
+def no_compiler(monkeypatch):
+    """A machine without a C compiler."""
+    with_compiler = backend.why_not_available
+    monkeypatch.setattr(backend, "why_not_available", lambda name: "there is none" if name == "c" else with_compiler(name))
+    monkeypatch.setattr(backend, "TOLD", {"told"})
+    monkeypatch.setattr(_core, "cache_info", lambda: {"serves_alone": False})
+
+
+def escapes(n, limit):
+    out = np.zeros((n, n), dtype=np.int64)
+    for i in range(n):
+        for j in range(n):
+            c, z, k = complex(-2 + 3 * j / n, -1.5 + 3 * i / n), 0j, 0
+            while abs(z) < 2 and k < limit:
+                z, k = z * z + c, k + 1
+            out[i, j] = k
+    return out
+
+
+def relaxed(x, n):
+    for _ in range(n):
+        for i in range(1, x.shape[0] - 1):
+            x[i] = 0.5 * x[i] + 0.25 * (x[i - 1] + x[i + 1])
+    return x
+
+
+STENCILS = [False, pytest.param(True, marks=with_stencils)]
+
+
+@pytest.mark.parametrize("has_stencils", STENCILS)
+@pytest.mark.parametrize("mode", ["auto", "lazy"])
+def test_without_a_compiler_no_program_stays_slower_than_numpy(mode, has_stencils, no_compiler, queue):
+    """The first call is long and answered by the interpreter, which takes longer. How often the loops run is unknown, and so is NumPy's time."""
+    compiled, want = cinductor.compile(escapes, mode=mode, options={"stencils": has_stencils}), escapes(20, 50)
+    is_same(compiled(20, 50), want)
+    assert compiled.plain_calls == 0 and compiled.specializations[0].is_trying
+    for _ in range(20):
+        is_same(compiled(20, 50), want)
+    assert "NumPy was faster" in compiled.specializations[0].why_numpy
+
+
+@pytest.mark.parametrize("has_stencils", STENCILS)
+def test_interpreted_calls_pay_for_calls_in_numpy_that_are_expected_to_take_longer(has_stencils, no_compiler, queue):
+    """Loops of stencils are as good as a compiler's."""
+    compiled, calls = cinductor.compile(relaxed, options={"stencils": has_stencils}), []
+    for k in range(400):
+        is_same(compiled(X.copy(), 4), relaxed(X.copy(), 4))
+        if compiled.plain_calls > len(calls):
+            calls.append(k)
+        (specialization,) = compiled.specializations
+        if not specialization.is_trying:
+            break
+    assert specialization.program.backend == ("cpu:stencil" if has_stencils else "cpu:interp")
+    assert specialization.why_numpy is None and not specialization.is_trying
+    assert calls == [] if has_stencils else calls and all(k > 2 * (n + 1) for n, k in enumerate(calls))
+
+
+@with_stencils
+@pytest.mark.parametrize("mode", ["auto", "now"])
+def test_without_a_compiler_programs_are_made_of_stencils(mode, no_compiler, queue):
+    compiled = cinductor.compile(whole, mode=mode, options={"stencils": True})
+    with cinductor.config.patch(stencils=True):
+        is_same(compiled(X), whole(X))
+    (specialization,) = compiled.specializations
+    assert specialization.program.backend == "cpu:stencil" and specialization.is_trying and not queue.tasks
+
+
+@with_stencils
+def test_without_a_compiler_programs_with_other_bits_do_not_follow_numpy(no_compiler, queue):
+    def fn(x):
+        return x * x.conj() + 1
+
+    compiled, x = cinductor.compile(fn, mode="lazy", options={"stencils": True}), (X + 1j * X)[::-1]
+    for _ in range(60):
+        is_same(compiled(x), fn(x))
+        _core.step_clock(1e-3)
+    assert not any(s.is_inexact for s in compiled.specializations)
+
+
+def test_what_calls_took_bounds_a_capture_more_than_their_bytecode(queue):
+    """The bytecode says that a call may take many seconds."""
+
+    def fn(x, n):
+        for _i in range(n):
+            for j in range(n):
+                if j > 2:
+                    break
+        return float(x[0])
+
+    compiled = cinductor.compile(fn, mode="lazy")
+    job, account, call = compiled._cinductor_job, compiled.account((X, 3000)), (X, 3000)
+    assert job.economy.is_long(job, account, call)
+    account.note(1e-3)
+    assert not job.economy.is_long(job, account, call)
 
 
 def test_warm_waits_for_nothing_and_has_numpys_bits(queue):
@@ -1343,7 +1464,7 @@ def test_every_construct_asks_whether_its_capture_is_paid_for(fn, monkeypatch):
         now += event in ("call", "c_call")
 
     monkeypatch.setattr(Stage, "clock", staticmethod(lambda: 1e-6 * now))
-    monkeypatch.setattr(economy.Economy, "bound_of", lambda self, job, bound: 0.0)
+    monkeypatch.setattr(economy.Economy, "bound_of", lambda self, *call: 0.0)
     monkeypatch.setattr("cinductor.calls.budget.CAPTURE", 0.004)
     arguments = (ITEMS, list(range(ITEMS)), np.arange(float(ITEMS)))[: fn.__code__.co_argcount]
     compiled = cinductor.compile(fn)
@@ -1486,7 +1607,7 @@ def jumps_of_a_while(n):
 
 def test_the_bound_follows_loops_and_sizes():
     def bound(fn, arguments):
-        return economy.Economy().bound_of(SimpleNamespace(fn=fn), arguments)
+        return economy.Economy().bound_of(SimpleNamespace(fn=fn), None, arguments)
 
     def straight(x):
         return x + 1

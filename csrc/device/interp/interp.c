@@ -94,7 +94,8 @@ ci_interp_build(CiContext *ctx, const CiQueue *queue, const CiKernels *kernels,
         ci_fail(ctx, status != CI_OK ? status : b.status, "%s", message);
     }
     if (info)
-        *info = (CiBuildInfo){.load_ms = (double)(ci_os_time_ns() - start) * 1e-6};
+        *info = (CiBuildInfo){.load_ms = (double)(ci_os_time_ns() - start) * 1e-6,
+                              .interpreted = ci_kernels_count(kernels)};
     return &exe->base;
 }
 

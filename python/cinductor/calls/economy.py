@@ -127,7 +127,7 @@ class Economy:
         job.profile.learn(job.names, bound)
         if account.why == IMPORTING and opening.is_needed:
             opening.give_turn()
-            captures = self.is_long(job, bound)
+            captures = self.is_long(job, account, bound)
         elif account.is_awaited:
             captures = job.option("economy") == "auto" and account.changes == 1 and withdraw(account)
         elif account.program is not None and not account.program.is_built:
@@ -153,7 +153,7 @@ class Economy:
         if account.program is not None:
             return CAPTURE
         due = max(account.due, self.price) if is_new or account.due else 0.0  # other kinds' captures may have failed since
-        if account.spent >= due or self.is_long(job, bound):
+        if account.spent >= due or self.is_long(job, account, bound):
             return CAPTURE
         if account.due != due:
             account.due = due
@@ -206,7 +206,7 @@ class Economy:
 
     def opens(self, job: Any, account: Any, bound: tuple[Any, ...]) -> bool:
         """True if NumPy runs a call that wants a capture, because the modules that capture are imported in the background."""
-        if not opening.is_needed or not has_another_processor() or self.is_long(job, bound):
+        if not opening.is_needed or not has_another_processor() or self.is_long(job, account, bound):
             return False
         if self.unpaid_since is not None:
             self.wishes -= 1
@@ -217,16 +217,16 @@ class Economy:
 
     def wants_another(self, job: Any, account: Any, bound: tuple[Any, ...]) -> bool:
         """True if this call is captured in the mode "now". An account has a price there only after a capture that compiled nothing."""
-        return account.spent >= account.due or account.is_changed or self.is_long(job, bound)
+        return account.spent >= account.due or account.is_changed or self.is_long(job, account, bound)
 
     @property
     def long(self) -> float:
         """Seconds that a call may take, from which nothing has to be paid before its capture."""
         return LONG * float(BACKOFF**self.failures) + self.opening
 
-    def is_long(self, job: Any, bound: tuple[Any, ...]) -> bool:
-        """True if the call may take so long, by its bytecode and sizes."""
-        return self.bound_of(job, bound) >= self.long
+    def is_long(self, job: Any, account: Any, bound: tuple[Any, ...]) -> bool:
+        """True if the call may take so long."""
+        return self.bound_of(job, account, bound) >= self.long
 
     def bound_for(self, job: Any) -> _core.Bound:
         """The bound of the function's calls."""
@@ -234,9 +234,10 @@ class Economy:
             self.bound = _core.Bound(job.fn, CLASSES)
         return self.bound
 
-    def bound_of(self, job: Any, bound: tuple[Any, ...]) -> float:
-        """Seconds that the call may take, by its bytecode and sizes, and by what others took."""
-        return self.bound_for(job).seconds(bound)
+    def bound_of(self, job: Any, account: Any, bound: tuple[Any, ...]) -> float:
+        """Seconds that the call may take: what calls of the same sizes took, otherwise by its bytecode and sizes, and by what others took."""
+        is_known = account is not None and account.calls > 0 and not account.changes
+        return BIAS * account.best if is_known else self.bound_for(job).seconds(bound)
 
     def note_call(self, seconds: float) -> None:
         """The call whose bound was asked for last has ended: it has taken at most so long."""

@@ -488,7 +488,7 @@ class Job(JobState):
         first = not compiled.specializations
         why = "any sizes, at the limit" if self.is_at_limit else self.reasons[-1:]
         self.has_given_inexact |= specialization.is_inexact
-        if self.is_interpreted_instead(specialization):
+        if self.is_made_without_compiler(specialization):
             specialization.doubt()
         else:
             self.report_unused(specialization.program)
@@ -511,11 +511,11 @@ class Job(JobState):
                 self.unused[line] = None
                 self.warn_once(line, f"{self.title}: {line}")
 
-    def is_interpreted_instead(self, specialization: Any) -> bool:
-        """True if the interpreter runs it although it was not requested."""
+    def is_made_without_compiler(self, specialization: Any) -> bool:
+        """True if the interpreter or kernels of stencils run it although they were not requested, and no build replaces them."""
         program = specialization.program
-        is_interpreted = program is not None and program.backend == "cpu:interp"
-        return is_interpreted and self.settings["backend"] != "interp"
+        is_other = program is not None and program.owed is None and program.backend in ("cpu:interp", "cpu:stencil")
+        return is_other and program.backend != f"cpu:{self.settings['backend']}"
 
     def trim(self, compiled: Any, bound: tuple[Any, ...]) -> None:
         """Drop the least recently used specialisations for calls of this kind beyond the limit."""

@@ -11,7 +11,7 @@ evaluated or unpickled.
 
 A file of the cache has the latest calls of one function under the same settings, each after the kind of call that it was captured
 for. Its name is a digest of everything that a capture depends on besides the arguments (`key_of`), and begins with one of the function's
-name: the names of the folder's files tell which functions have any.
+name. An empty file for each of those names tells which functions have any, without a look at the folder, which may have many thousands.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ from typing import Any
 import numpy as np
 
 from .. import _core
-from ..base.signals import pass_on
 from ..base.user_frame import PACKAGE
 from ..diagnosis import events
 from ..extensions import HEURISTICS
@@ -39,7 +38,8 @@ Traced = _core.Traced
 
 MAX_CALLS = 8  # calls per function
 MAX_TEXT = 1 << 22  # characters per call
-NAME = 8  # characters of a key
+NAME = 8  # characters of a key that are of the function's name
+MARK = "0" * 56  # follows them in the key of an empty file, which a function has that has calls
 BETWEEN = "\n\n"  # separates two calls of a file; no line of a call is empty
 
 # --- the key: function and settings ---------------------------------------------------------------
@@ -119,21 +119,9 @@ def name_of(fn: Any) -> str:
     return str(_core.sha256(f"{fn.__module__}:{fn.__qualname__}".encode("utf-8", "surrogatepass")))[:NAME]
 
 
-@functools.cache
-def names(folder: str) -> set[str]:
-    """The digests of the names of functions that had files in a folder when it was asked first, or since this process wrote them."""
-    try:
-        with os.scandir(folder) as entries:
-            return {entry.name[:NAME] for entry in entries if entry.name.endswith(".call")}
-    except OSError as error:
-        pass_on(error)
-        return set()
-
-
 def has_calls(job: Any) -> bool:
     """True if the disk cache may have calls or notes of a function: otherwise no key is needed to look for them."""
-    known = names(_core.cache_directory())
-    return bool(known) and type(job.fn) is types.FunctionType and name_of(job.fn) in known
+    return type(job.fn) is types.FunctionType and bool(_core.has_call(name_of(job.fn) + MARK))
 
 
 def is_there(key: str | None) -> bool:
@@ -144,7 +132,8 @@ def is_there(key: str | None) -> bool:
 def write(key: str, text: str) -> None:
     """Store a text under a key."""
     _core.write_call(key, text)
-    names(_core.cache_directory()).add(key[:NAME])
+    if not _core.has_call(mark := key[:NAME] + MARK):
+        _core.write_call(mark, "")
 
 
 def save(job: Any, bound: tuple[Any, ...], specialization: Any, stage: Any) -> None:
@@ -153,7 +142,7 @@ def save(job: Any, bound: tuple[Any, ...], specialization: Any, stage: Any) -> N
     parts = None if key is None else specialization.saved
     if key is None or parts is None or specialization.program is None or stage.sources.sees_process:
         return
-    is_replaced = specialization.program.backend == "cpu:stencil" != backend_of(job)
+    is_replaced = specialization.program.owed is not None  # kernels of stencils are to be
     if specialization.program.backend != backend_of(job) and not is_replaced:
         return
     symbols, checks = stage.symbols, stage.sources.checks

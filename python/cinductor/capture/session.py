@@ -25,6 +25,7 @@ from ..config import user_backend
 from ..errors import ERRORS, ConstraintViolation
 from ..extensions import HEURISTICS, heuristics
 from .assumptions import REPLANS, Assumptions, text_of, why_failed
+from .backend import choose_backend, warn_of_no_compiler, without_compiler
 from .call_state import Stage, is_internal_error, limit
 from .calls import builtins as builtins  # registers the table of calls
 from .entry import arguments_of, call, finish, place_of_function
@@ -32,7 +33,6 @@ from .hooks.scope import PlainScope, Scope
 from .objects import why_not_argument
 from .pieces import driver
 
-TOLD: set[str] = set()  # the reason of the warning that there is no C compiler
 MAX_WORDS = 600  # characters of a compiler message
 MAX_LEARNING = 8  # captures of one function that may record something for the next one
 # Code whose lines are not the user's. NumPy's own functions are traced into.
@@ -88,12 +88,13 @@ def run(job: Job, compiled: Any, bound: tuple[Any, ...], args: tuple[Any, ...], 
     if job.settings["fullgraph"]:
         raise error if is_a(error, _core.CinductorError) else _core.InternalError(describe(error))
     if device == "cpu" and backend != "interp" and not is_a(error, _core.PassFailed):
+        has_none = is_a(error, _core.CompilerNotFound)
         try:
-            result = guarded(job, compiled, bound, args, kwargs, "interp")
+            result = guarded(job, compiled, bound, args, kwargs, without_compiler(job) if has_none else "interp")
         except Retry as failure:
             error = failure.error
         else:
-            if is_a(error, _core.CompilerNotFound):
+            if has_none:
                 warn_of_no_compiler(job, str(error))
             elif job.owner is None or not _core.has_warned_of_compiler():
                 job.warn_once("compiler", f"{job.name} is run by the interpreter backend, without a speed-up: {describe(error)}")
@@ -166,7 +167,7 @@ def allowance_of(job: Job, compiled: Any, bound: Any) -> Allowance:
     """The time that captures of a call may take."""
     pays = job.pays
     account = compiled.account(bound) if pays and job.owner is None else None
-    return Allowance(job.option("capture_limit"), pays, account, functools.partial(job.economy.bound_of, job, bound), capturing.used.get(id(job), 0.0))
+    return Allowance(job.option("capture_limit"), pays, account, functools.partial(job.economy.bound_of, job, account, bound), capturing.used.get(id(job), 0.0))
 
 
 def postpone(account: Any, job: Job, bound: Any, args: Any, kwargs: Any, why: str) -> Any:
@@ -240,34 +241,6 @@ def tell(job: Job, bound: Any, error: Exception) -> None:
     job.leave_to_numpy(bound, job.why)
 
 
-def choose_backend(job: Job) -> str:
-    """The requested backend, or the interpreter if the default one is not available."""
-    backend, device = job.settings["backend"], job.settings["device"] or "cpu"
-    if user_backend(backend):
-        return "interp"  # nothing is built; the user's function runs the graph instead of the interpreter
-    if backend is not None or device != "cpu":
-        return backend or ""
-    why = why_no_compiler()
-    if why is None or (job.option("cache") and _core.cache_info()["serves_alone"]):
-        return ""  # the disk cache may contain the kernels
-    warn_of_no_compiler(job, why)
-    return "interp"
-
-
-def warn_of_no_compiler(job: Job, why: str) -> None:
-    """Warn once in a process that there is no C compiler."""
-    if not TOLD:
-        TOLD.add(why)
-        what = f"{job.name} and later functions are run by the interpreter backend, without a speed-up"
-        job.warn_once("compiler", f"{what}: {why} (install gcc or clang, or set CC to a C compiler)")
-
-
-@functools.cache
-def why_no_compiler() -> str | None:
-    """The reason why the default backend is not available. Computed once, because it searches for programs."""
-    return next((why for _, name, _, why in _core.backends("cpu") if name == "c"), None)
-
-
 def attempt(job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, backend: str, allowance: Allowance) -> Any:
     """Run the call with one backend. When an assumption fails, it is captured again without it."""
     replans: list[str] = []
@@ -337,7 +310,7 @@ def begin(job: Job, bound: Any, way: Assumptions, allowance: Allowance) -> Stage
     """The stage of a call."""
     options = job.options()
     own = user_backend(job.settings["backend"])
-    if way.backend == "interp" != job.settings["backend"] and own is None:  # so that NumPy may run it if it is faster
+    if way.backend not in ("", job.settings["backend"]) and own is None:  # so that NumPy may run it if it is faster
         options["numerics"] = "exact"
     if HEURISTICS:
         options["choices"] = heuristics.decided(job, way.backend, bound, options["choices"])
