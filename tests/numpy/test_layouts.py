@@ -75,6 +75,8 @@ MADE = {
     "constant_view": lambda x: np.rot90([[1.0, 2.0], [3.0, 4.0]], 2),
     "eigenvalues": lambda x: np.linalg.eigvals(np.array([[2.0, 1.0], [1.0, 2.0]])),
     "repeat": lambda x: np.repeat(x, 2, 0),
+    "repeat_side_by_side": lambda x: np.repeat(x, 3, 1),
+    "repeat_all": lambda x: np.repeat(x.T[:2], 2),
     "chosen": lambda x: np.where(x > 1, x, 0),
     "chosen_of_two": lambda x: np.where(x > 1, x, np.broadcast_to(x[:1], x.shape)),
     "like": lambda x: np.zeros_like(x),
