@@ -77,7 +77,7 @@ def shrunk_until_small(A):
 
 @pytest.mark.parametrize("size", [1, 3, 7, 33])
 def test_a_block_of_one_thread_has_no_races(size):
-    """What is outside loops over threads may store what it has loaded, if the block has no other thread."""
+    """A statement outside loops over threads may store elements that it has loaded, if the block has one thread."""
     options = {"offload": "always", "verify": True}
     compiled = cinductor.compile(shrunk_until_small, device="cuda", backend="interp", fullgraph=True, options=options)
     A = np.random.default_rng(size).random((size, size)) / size
