@@ -127,13 +127,29 @@ columns_of_unit(const CiLabeller *l, const CiExpr *extent)
     return count;
 }
 
+/* Lanes of a tile without inner loops: the more, the narrower its widest element is. */
+static int
+flat_lanes(const CiLabeller *l)
+{
+    int widest = 1;
+    for (int t = 0; t < l->kernel->nstages; t++)
+        for (int n = 0; n < l->kernel->stages[t].nnests; n++) {
+            const CiNest *nest = l->kernel->stages[t].nests[n];
+            int size = (int)ci_dtype_size(nest->target->dtype);
+            widest = size > widest ? size : widest;
+            for (const CiScalar *load = NULL; (load = ci_nest_next_load(nest, load));)
+                widest = (int)ci_dtype_size(load->dtype) > widest ? (int)ci_dtype_size(load->dtype) : widest;
+        }
+    return (int)CI_CHOOSE(l, flat_tile) * (widest < 8 ? 8 / widest : 1);
+}
+
 /* The last outer axis in tiles; more lanes in one where no stage has axes of its own. */
 static void
 label_lanes(const CiLabeller *l, bool has_inner)
 {
     int last = l->kernel->nouter - 1;
     bool is_wide = l->machine->tile_rows && has_one_row(l->kernel);
-    l->labels->tiles[last] = !has_inner ? (int)CI_CHOOSE(l, flat_tile)
+    l->labels->tiles[last] = !has_inner ? flat_lanes(l)
                              : is_wide  ? columns_of_unit(l, l->kernel->outer[last].extent)
                                         : CI_STAGE_TILE;
 }

@@ -10,7 +10,9 @@ typedef struct Survey {
     CiVarying varying;
     CiMap *owned; /* memory that the body allocates: each lane has its own */
     int widest;   /* bytes of a value that varies, or of elements that are stored */
+    int stored;   /* bytes of the widest element that is stored */
     bool has_math, has_scratch, has_loop;
+    bool computes; /* it does more than load, cast and store ints of at most 4 bytes */
     const char *why; /* there are no instructions for it */
 } Survey;
 
@@ -37,6 +39,8 @@ look_at_let(Survey *s, const CiStmt *let)
     if (!s->varying.values[let->value])
         return;
     s->widest = size > s->widest ? size : s->widest;
+    s->computes |= (let->op != CI_OP_load && let->op != CI_OP_cast) || size > 4 || !ci_dtype_is_integral(operand) ||
+                   !ci_dtype_is_integral(let->type.dtype);
     const char *why = s->b->machine->why_not_vector(s->b->ctx, let->op, operand, let->type.dtype);
     s->why = why ? why : s->why;
     if (let->op == CI_OP_load)
@@ -58,8 +62,10 @@ look_at_store(Survey *s, const CiStmt *store)
                           : "lanes come one after another";
     s->why = why ? why : s->why;
     look_at_access(s, &store->at);
-    if (ci_expr_depends_on(store->at.index, s->lane_var))
+    if (ci_expr_depends_on(store->at.index, s->lane_var)) {
         s->widest = size > s->widest ? size : s->widest;
+        s->stored = size > s->stored ? size : s->stored;
+    }
 }
 
 static void
@@ -95,6 +101,8 @@ ci_choose_lanes(const CiBuild *b, const CiStmts *body,
         return 1;
     if (!b->machine->vector_bytes)
         return (int)(iterations < most ? iterations : most);
+    if (!s.computes && !s.has_loop && s.stored > 0 && s.stored < s.widest)
+        s.why = "the C compiler packs several vectors into one";
     if (s.why && !s.has_math)
         return 0;
     int lanes = b->machine->vector_bytes / (s.widest ? s.widest : 8);

@@ -180,6 +180,8 @@ ci_lowering_store(CiLowering *low, CiNode *value, CiNode *view, const CiNode *ba
         rec = ci_recorder_new(low);
         result = ci_recorder_add(&rec, load);
     }
+    if (!rec.nlocs) /* elements are only loaded: the line is that of the store */
+        ci_recorder_note(&rec, base->loc);
     ci_lowering_finish_nest(&draft, &rec, result, low->ctx);
     if (storage.buffer->kind == CI_BUFFER_input)
         storage.buffer->is_written = true;

@@ -254,8 +254,16 @@ def result_or_error(run, *given):
         return type(error).__name__, str(error)
 
 
-@pytest.mark.parametrize("number", [2**63 - 1, -(2**63), np.uint64(2**64 - 1), np.int64(2**63 - 1), 2**61])
-@pytest.mark.parametrize("function", [stepped, cut])
+def spread(x, a):
+    note("a")
+    return np.broadcast_to(x, (a, 4)).shape, np.broadcast_to(x[:1], (a,)).shape
+
+
+NUMBERS = [2**63 - 1, -(2**63), 2**61, 2**60, np.uint64(2**64 - 1), np.int64(2**63 - 1)]
+CASES = [(function, n) for function in (stepped, cut, spread) for n in NUMBERS if function is not spread or type(n) is int]
+
+
+@pytest.mark.parametrize(("function", "number"), CASES)
 def test_a_size_beyond_64_bits_is_a_limit(function, number):
     """NumPy runs the rest of the call, whose effects happen once, and nothing asks to report it."""
     f = cinductor.compile(function, backend="interp")

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import sysconfig
 
+import numpy as np
 import pytest
 import ways
 from conftest import ROOT
@@ -60,6 +61,27 @@ def opencl(outside):
     if "OSError" in done.stderr:
         pytest.skip(f"{done.stderr.splitlines()[-1]} (Debian: pocl-opencl-icd)")
     return env
+
+
+def shrunk_until_small(A):
+    r = np.ones(len(A))
+    p = r.copy()
+    for _ in range(5):
+        r -= 0.5 * (A * p).sum(axis=1)
+        rn = (r * r).sum()
+        if rn < 1e-10:
+            break
+        p = r + rn * p
+    return p
+
+
+@pytest.mark.parametrize("size", [1, 3, 7, 33])
+def test_a_block_of_one_thread_has_no_races(size):
+    """A statement outside loops over threads may store elements that it has loaded, if the block has one thread."""
+    options = {"offload": "always", "verify": True}
+    compiled = cinductor.compile(shrunk_until_small, device="cuda", backend="interp", fullgraph=True, options=options)
+    A = np.random.default_rng(size).random((size, size)) / size
+    np.testing.assert_allclose(compiled(A), shrunk_until_small(A), rtol=1e-12)
 
 
 def test_opencl(opencl):

@@ -37,6 +37,18 @@ def test_each_kernel_has_its_nodes_and_lines():
     assert pickle.loads(pickle.dumps(report)).provenance["kernels"][1] == kernels["k1"]
 
 
+def stored_beside(x):
+    y = x[:1]
+    z = np.repeat(x, 2, axis=1)
+    return y * 2, z
+
+
+def test_a_store_of_loaded_elements_has_its_line():
+    made = cinductor.explain(cinductor.compile(stored_beside, options={"fusion": False}), X).provenance
+    line = stored_beside.__code__.co_firstlineno
+    assert sorted(part["line"] - line for k in made["kernels"] for part in k["lines"]) == [2, 2, 3]
+
+
 def test_it_is_of_one_compile():
     """Nothing of the previous compile is left."""
     cinductor.explain(first, X, np.ones(3))

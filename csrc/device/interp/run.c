@@ -83,6 +83,19 @@ run_all_iterations(CiInterpRun *r, const CiInterpStmt *stmt, const CiInterpMark 
     return CI_OK;
 }
 
+/* Without a loop over threads, a block has one. */
+static bool
+has_threads(const CiInterpStmts *block)
+{
+    for (int k = 0; k < block->count; k++) {
+        const CiInterpStmt *stmt = &block->stmts[k];
+        if ((stmt->kind == CI_STMT_for && stmt->run == CI_RUN_thread) || has_threads(&stmt->body) ||
+            has_threads(&stmt->other))
+            return true;
+    }
+    return false;
+}
+
 static int32_t
 run_for(CiInterpRun *r, const CiInterpStmt *stmt)
 {
@@ -93,7 +106,7 @@ run_for(CiInterpRun *r, const CiInterpStmt *stmt)
     const CiInterpMark around = checks->now;
     bool was_shared_out = checks->is_shared_out;
     checks->now.loop += (is_grid || stmt->run == CI_RUN_parallel) && around.block < 0;
-    checks->is_shared_out = is_grid || (checks->is_shared_out && !is_thread);
+    checks->is_shared_out = is_grid ? has_threads(&stmt->body) : checks->is_shared_out && !is_thread;
     int32_t status = run_all_iterations(r, stmt, &around);
     checks->now.block = around.block;
     checks->now.thread = around.thread;

@@ -50,11 +50,12 @@ def einsum(t: Any, *operands: Any, out: Any = None, optimize: Any = False, **kwa
     is_joined = set(output) == set(extent) and (bool(output) or path is False)
     if len(xs) == 1 and is_joined:
         return into(t, out, as_result(t, turned(t, xs[0], terms[0], output)))
-    if not repeats and is_joined:
-        made = aligned_product(t, terms, xs, output)
-        return into(t, out, made)
     subscripts = f"{','.join(terms)}->{output}"
-    order, is_array = layout(subscripts, xs, path)
+    if not repeats and is_joined and has_bits_of_products(subscripts, xs, path):
+        made = aligned_product(t, terms, xs, output)
+        return into(t, out, made + dtype.type(0) if adds_to_zero(subscripts, xs, path) else made)
+    made = on_few(subscripts, xs, path)
+    order, is_array = sorted(range(made.ndim), key=lambda k: -made.strides[k]), is_a(made, np.ndarray)
 
     def call(*arrays: Any) -> None:
         *real, result = arrays
@@ -66,9 +67,9 @@ def einsum(t: Any, *operands: Any, out: Any = None, optimize: Any = False, **kwa
     return into(t, out, made if is_array else as_result(t, made))
 
 
-def layout(subscripts: str, xs: list[Any], optimize: Any) -> tuple[list[int], bool]:
-    """The result's axes, outermost in memory first, and whether it is an array, not a number, if it has none. Both are found
-    by calling NumPy on small operands with the same layout.
+def on_few(subscripts: str, xs: list[Any], optimize: Any, value: float = 1.0) -> Any:
+    """NumPy's result for small operands with the same layout, the first of which holds `value` and the others ones. Its strides
+    are in the order of the result's, and it is a number where the result is one.
     """
     path: Any = False
     if optimize is not False:
@@ -78,9 +79,27 @@ def layout(subscripts: str, xs: list[Any], optimize: Any) -> tuple[list[int], bo
     for x in xs:
         axes = sorted(range(x.ndim), key=lambda k, x=x: -abs(x.strides[k]))
         sizes = [1 if is_one(x.shape[k]) else 2 for k in axes]
-        small.append(np.ones(sizes, x.dtype).transpose(np.argsort(axes)))
-    made = np.einsum(subscripts, *small, optimize=path)
-    return sorted(range(made.ndim), key=lambda k: -made.strides[k]), is_a(made, np.ndarray)
+        stored = [n if x.strides[k] != 0 else 1 for k, n in zip(axes, sizes, strict=True)]
+        filled = np.full(stored, 1.0 if small else value, x.dtype)
+        small.append(np.broadcast_to(filled, sizes).transpose(np.argsort(axes)))
+    return np.einsum(subscripts, *small, optimize=path)
+
+
+def has_bits_of_products(subscripts: str, xs: list[Any], optimize: Any) -> bool:
+    """True if NumPy rounds after each operand, from left to right, as np.multiply does."""
+    kind = xs[0].dtype.kind
+    if kind in "biu":
+        return True
+    if len(xs) > 2 and (optimize is not False or xs[0].dtype == np.float16):
+        return False
+    return kind != "c" or not adds_to_zero(subscripts, xs, optimize)  # np.multiply fuses a product and a sum
+
+
+def adds_to_zero(subscripts: str, xs: list[Any], optimize: Any) -> bool:
+    """True if NumPy adds each product to a zero, so that it is never -0.0."""
+    if not any(x.dtype.kind in "fc" for x in xs):
+        return False
+    return not np.signbit(np.real(on_few(subscripts, xs, optimize, -0.0))).any()
 
 
 def parsed(t: Any, operands: Any) -> tuple[list[str], str, list[Any]]:

@@ -30,6 +30,8 @@ from .surface import (
     whole,
 )
 
+MOST_SIDE_BY_SIDE = 32  # copies of an element that one vector loop stores: a load for each result costs more up to there
+
 
 def parts_of(arrays: Any) -> list[Any]:
     """The parts to join: the items of a sequence, or the rows of an array."""
@@ -135,8 +137,15 @@ def repeat(t: Any, a: Any, repeats: Any, axis: Any = None) -> Any:
         x, axis = t.reshape(x, (x.size,)), 0
     axis = normal_axis(axis, x.ndim)
     before, n, after = x.shape[:axis], x.shape[axis], x.shape[axis + 1 :]
+    whole_ = (*before, n * repeats, *after)
+    if type(repeats) is int and 1 < repeats <= MOST_SIDE_BY_SIDE and all(map(is_one, after)):
+        made = t.empty(whole_, x.dtype)
+        copies = t.reshape(made, (*x.shape, repeats))
+        for k in range(repeats):
+            t.assign(copies[..., k], x)
+        return made
     spread = t.expand(t.reshape(x, (*before, n, 1, *after)), (*before, n, repeats, *after))
-    return t.reshape(t.copy(spread, "C"), (*before, n * repeats, *after)).detached()
+    return t.reshape(t.copy(spread, "C"), whole_).detached()
 
 
 @function("tile")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Sequence
 from typing import Any
@@ -189,6 +190,9 @@ def broadcast_to(t: Any, array_: Any, shape: Any, subok: bool = False) -> Any:
     """np.broadcast_to: a view that cannot be written to."""
     x = array(t, array_)
     shape = sizes(shape)
+    known = [int(n) for n in shape if type(n) is not Traced]
+    if len(known) == len(shape) and (min(known, default=0) < 0 or math.prod(known) * x.dtype.itemsize >= 2**63):
+        np.broadcast_to(np.empty((), x.dtype), shape)  # raises NumPy's exception
     return t.expand(x, shape)
 
 

@@ -30,7 +30,6 @@ from .surface import (
     library,
     lying,
     normal_axes,
-    normal_axis,
     of_numpy,
     operand,
     rank,
@@ -85,7 +84,8 @@ def median_of(name: str) -> None:
         refuse(overwrite_input or (keep and x.ndim == 0), "overwrite_input=, or no axis to keep")
         few = median_of_few(x, axis, keep) if name == "median" else None
         if few is not None:
-            return into(t, out, few if keep else as_result(t, few))
+            made = in_order_of(t, few, x, axis, keep)
+            return into(t, out, made if keep else as_result(t, made))
         shape = left_shape(x, axis, keep)
         require(t, usually_positive(t, x.size), "an empty array warns")
         dtype = small_result(f, np.ones(1, x.dtype))
@@ -93,12 +93,29 @@ def median_of(name: str) -> None:
         def call(values: Any, result: Any) -> None:
             result[...] = call_in_place(f, (values,), {"axis": axis, "keepdims": keep})
 
-        made = t.extern(name, f"{axis} {keep}", call, [x], shape, dtype)
-        if type(axis) is int:  # NumPy reduces a copy in the array's order
-            made = lying(t, made, "K", x[(*(slice(None),) * normal_axis(axis, x.ndim), slice(0, 1) if keep else 0)])
+        made = in_order_of(t, t.extern(name, f"{axis} {keep}", call, [x], shape, dtype), x, axis, keep)
         return into(t, out, as_result(t, made))
 
     function(name)(handler)
+
+
+def in_order_of(t: Any, made: Any, x: Any, axis: Any, keep: bool) -> Any:
+    """The medians of x in NumPy's memory order: NumPy merges several axes into the last one, and reduces a copy in the order
+    of the array."""
+    axes = normal_axes(axis, x.ndim)
+    left = [k for k in range(x.ndim) if k not in axes]
+    if len(left) < 2:
+        return made
+    order = list(range(x.ndim))
+    for at, k in enumerate(left):  # swapped in turn, as NumPy does
+        order[at], order[k] = order[k], order[at]
+    moved = t.permute(x, order)
+    if len(axes) > 1:
+        moved = t.reshape(moved, (*(x.shape[k] for k in left), -1))
+    one = moved[(*(slice(None),) * len(left), 0)]
+    if keep:
+        one = one[tuple(None if k in axes else slice(None) for k in range(x.ndim))]
+    return lying(t, made, "K", one)
 
 
 def quantile_of(name: str) -> None:
