@@ -66,8 +66,11 @@ def values(node: torch.fx.Node) -> list[Any]:
 
 
 def keeps_places(node: torch.fx.Node) -> bool:
-    """True unless the op makes a view, which may exchange axes, or is a convolution, whose weight is no image."""
+    """True unless the op may exchange axes, as views do, or is a convolution, whose weight is no image."""
     if node.op != "call_function" or node.target in CONVOLUTIONS:
         return False
     schema = getattr(node.target, "_schema", None)
-    return schema is None or not any(r.alias_info for r in schema.returns)
+    if schema is None or not any(r.alias_info for r in schema.returns):
+        return True
+    made, source = node.meta["val"], node.args[0].meta["val"]
+    return is_image(made) and made.size() == source.size() and made.stride() == source.stride()
