@@ -1,4 +1,4 @@
-"""What tests of several features share: makers of arguments, an op in Python, the backend."""
+"""Makers of arguments, an op in Python, and the backend, for tests of several features."""
 
 import functools
 

@@ -31,7 +31,7 @@ from torch.utils.checkpoint import CheckpointPolicy
 
 from .. import __version__
 from ..config import list_options
-from . import images, layout, rows
+from . import layout, rows
 from .nodes import put
 from .output import Artifact
 from .values import Refused
@@ -204,10 +204,7 @@ def partition(joint: torch.fx.GraphModule, inputs: Any, **more: Any) -> Any:
     for node in list(nodes):
         if node.target in OF_SIZES:
             without_values(joint.graph, node)
-    forward, backward = min_cut_rematerialization_partition(joint, inputs, **more)
-    images.save_with_channels_last(forward.graph, backward.graph)
-    forward.recompile()
-    return forward, backward
+    return min_cut_rematerialization_partition(joint, inputs, **more)
 
 
 # Gradients that only read the sizes of their second argument. Their rows do not read it at all.

@@ -36,7 +36,7 @@ def call(writer: NodeWriter, node: torch.fx.Node, val: Any) -> Any:
         val = results_of(node) if val is None else val
     elif node.target._schema.is_mutable:
         raise Refused(f"{node.target} writes to a value of the graph")
-    laid_out = images_last(node)
+    laid_out = images_last(node) if writer.is_inference else {}
     operands, plan, spec = arguments(writer, node, laid_out)
     outs, tree = tree_flatten(laid_out.get(node, val))
     if len(operands) > MAX_OPERANDS:
@@ -164,7 +164,7 @@ def images_last(node: torch.fx.Node) -> dict[torch.fx.Node, Any]:
     """The images that a convolution of the host reads, and its results, as fake tensors with channels last.
 
     ATen's convolutions take fewer copies then: oneDNN reads and writes the images where they are. Empty for another op, and if
-    ATen's result would have another order.
+    ATen's result would have another order. In training, gradients of padding and reductions over images lose more than that.
     """
     read = [a for a in node.args[: images.CONVOLUTIONS.get(node.target, 0)] if images.is_image(a.meta["val"])]
     found: dict[torch.fx.Node, Any] = {a: images.with_channels_last(a.meta["val"]) for a in read}
