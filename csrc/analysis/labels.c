@@ -23,9 +23,20 @@ unit_strides(CiSym *sym, const CiNest *nest, const CiExpr *var)
     return votes;
 }
 
+/* Each access has stride 0 or 1 along var. */
+static bool
+is_contiguous_along(CiSym *sym, const CiNest *nest, const CiExpr *var)
+{
+    for (CiNestAccess at = {0}; ci_nest_next_access(nest, &at);)
+        if (!ci_expr_has_stride(sym, at.index, var, 0) && !ci_expr_has_stride(sym, at.index, var, 1))
+            return false;
+    return true;
+}
+
 typedef struct CiLaneVotes {
     int outer, inner;
     bool has_inner, is_small, needs_inner, needs_outer;
+    bool fills_vectors; /* each inner loop is elementwise, contiguous, and at least a vector long */
 } CiLaneVotes;
 
 static void
@@ -37,10 +48,14 @@ count_lane_votes(const CiLabeller *l, const CiStage *stage, CiLaneVotes *votes)
         length = ci_amount_of(length, stage->axes[k].extent);
     if (ci_amount_high(length) > CI_CHOOSE(l, small_inner))
         votes->is_small = false;
+    const CiExpr *last = stage->axes[stage->naxes - 1].extent;
     for (int n = 0; n < stage->nnests; n++) {
         const CiNest *nest = stage->nests[n];
+        int64_t row = last->low * (int64_t)ci_dtype_size(nest->target->dtype);
+        const CiExpr *inner = stage->axes[stage->naxes - 1].var;
+        votes->fills_vectors &= !ci_nest_is_fold(nest) && row >= l->machine->vector_bytes && is_contiguous_along(l->sym, nest, inner);
         votes->outer += unit_strides(l->sym, nest, kernel->outer[kernel->nouter - 1].var);
-        votes->inner += unit_strides(l->sym, nest, stage->axes[stage->naxes - 1].var);
+        votes->inner += unit_strides(l->sym, nest, inner);
         if (nest->fold == CI_OP_none || ci_op_is_order_free(nest->fold, nest->target->dtype))
             continue;
         votes->needs_inner |= ci_fold_runs_along(nest->order);
@@ -52,7 +67,7 @@ static CiLaneVotes
 lane_votes(const CiLabeller *l)
 {
     const CiKernel *kernel = l->kernel;
-    CiLaneVotes votes = {.is_small = true};
+    CiLaneVotes votes = {.is_small = true, .fills_vectors = l->machine->vector_bytes > 0};
     for (int t = 0; t < kernel->nstages; t++) {
         if (kernel->stages[t].naxes == 0)
             continue;
@@ -74,9 +89,9 @@ wants_outer_lanes(const CiLabeller *l)
     if (votes.needs_inner)
         return false;
     int64_t most = kernel->outer[kernel->nouter - 1].extent->high;
-    bool lies_outside = votes.outer > votes.inner;
-    return (lies_outside && most >= CI_CHOOSE(l, lane_columns)) ||
-           (votes.is_small && most >= CI_CHOOSE(l, small_inner));
+    bool lies_outside = votes.outer > votes.inner,
+         is_short = votes.is_small && (votes.inner <= votes.outer || !votes.fills_vectors);
+    return (lies_outside && most >= CI_CHOOSE(l, lane_columns)) || (is_short && most >= CI_CHOOSE(l, small_inner));
 }
 
 /* Reductions over rows of a few columns run along the rows if a machine with its own order of sums

@@ -23,14 +23,6 @@ check_orders(const CiKernel *kernel)
     return has_lanes && has_rows ? "one folds along memory, the other across it" : NULL;
 }
 
-static bool
-has_few_points(CiScheduler *s, const CiKernel *kernel)
-{
-    CiAmount points = ci_amount(1);
-    for (int k = 0; k < kernel->nouter; k++)
-        points = ci_amount_of(points, kernel->outer[k].extent);
-    return ci_fill_is_few(s->machine, ci_amount_high(points), 1);
-}
 
 static int64_t
 widest_element(const CiStage *stage)
@@ -43,7 +35,7 @@ widest_element(const CiStage *stage)
     return widest;
 }
 
-/* Bytes that are walked inside one outer point, by one loop after another. */
+/* Bytes that are traversed inside one outer point, by one loop after another. */
 static CiAmount
 inner_bytes(const CiKernel *kernel)
 {
@@ -55,16 +47,6 @@ inner_bytes(const CiKernel *kernel)
         bytes = ci_amount_plus(bytes, stage);
     }
     return bytes;
-}
-
-static const char *
-check_parallelism(CiScheduler *s, const CiKernel *kernel, int count)
-{
-    if (count == 1 || !has_few_points(s, kernel) || ci_can_split(s->machine, kernel))
-        return NULL;
-    if (ci_amount_high(inner_bytes(kernel)) <= CI_CHOOSE(s, separate_bytes))
-        return NULL;
-    return "too little would be left to share out among threads";
 }
 
 /* An axis inside takes steps farther than the last one outside. */
@@ -82,6 +64,31 @@ traverses_strided(CiScheduler *s, const CiKernel *kernel, const CiNest *nest)
             return true;
     }
     return false;
+}
+
+/* Outer points of one thread: a strided traversal has neighbouring ones in its lanes. A GPU's lanes are threads. */
+static int64_t
+points_of_unit(CiScheduler *s, const CiKernel *kernel)
+{
+    for (int k = 0; k < kernel->nstages && !s->machine->has_one_direction; k++)
+        for (int n = 0; n < kernel->stages[k].nnests; n++)
+            if (traverses_strided(s, kernel, kernel->stages[k].nests[n]))
+                return CI_STAGE_TILE;
+    return 1;
+}
+
+static const char *
+check_parallelism(CiScheduler *s, const CiKernel *kernel, int count)
+{
+    int64_t together = points_of_unit(s, kernel);
+    CiAmount points = ci_amount(1);
+    for (int k = 0; k < kernel->nouter; k++)
+        points = ci_amount_of(points, kernel->outer[k].extent);
+    if (count == 1 || !ci_fill_is_few(s->machine, ci_amount_high(points), together) || ci_can_split(s->machine, kernel))
+        return NULL;
+    if (ci_amount_high(inner_bytes(kernel)) <= CI_CHOOSE(s, separate_bytes) / together)
+        return NULL;
+    return "too little would be left to share out among threads";
 }
 
 /* NULL or the reason against fusion. Sharing data inside an outer point is worth a strided

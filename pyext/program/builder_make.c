@@ -132,7 +132,7 @@ take_type(CxBuilderCall *call, CiNode *like)
     like->kind = type.kind;
     like->rank = type.rank;
     like->sizes = type.sizes;
-    like->order = type.order;
+    like->order = type.has_order ? type.order : NULL;
 }
 
 static void
@@ -187,7 +187,7 @@ cx_builder_node(CiContext *ctx, void *arg)
     if (why != NULL)
         ci_fail(ctx, CI_ERR_VALUE, "%s", why);
     CiNode *node = ci_graph_add(b->graph, &like);
-    if (call->type != NULL && !ci_node_is_view(node) && node->op != CI_OP_assign &&
+    if (like.order != NULL && !ci_node_is_view(node) && node->op != CI_OP_assign &&
         node->op != CI_OP_scatter)
         node->order = like.order;
     keep_value(call, node);

@@ -429,7 +429,7 @@ def errors_of_data_are_eagers():
 
 @case
 def sparse_tensors_are_eagers():
-    """Dynamo captures no graph of them. test_features.py has those that it captures and the backend refuses."""
+    """Dynamo captures no graph of them. test_refused_inputs.py has those that it captures and the backend refuses."""
     x = torch.eye(3).to_sparse()
     close(compiled(lambda x: torch.sparse.mm(x, torch.ones(3, 2)) * 2)(x), torch.full((3, 2), 2.0))
 

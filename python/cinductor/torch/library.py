@@ -16,10 +16,10 @@ import threading
 from typing import Any
 
 import torch
-from torch.utils._pytree import tree_flatten, tree_unflatten
+from torch.utils._pytree import tree_flatten, tree_map_only, tree_unflatten
 
 from .. import _core
-from . import layout
+from . import images, layout
 from .sizes import UnknownSize, text_of
 from .values import GraphValue, Refused, Unmapped
 from .writer import NodeWriter
@@ -36,8 +36,9 @@ def call(writer: NodeWriter, node: torch.fx.Node, val: Any) -> Any:
         val = results_of(node) if val is None else val
     elif node.target._schema.is_mutable:
         raise Refused(f"{node.target} writes to a value of the graph")
-    operands, plan, spec = arguments(writer, node)
-    outs, tree = tree_flatten(val)
+    laid_out = images_last(node) if writer.is_inference else {}
+    operands, plan, spec = arguments(writer, node, laid_out)
+    outs, tree = tree_flatten(laid_out.get(node, val))
     if len(operands) > MAX_OPERANDS:
         raise Refused(f"{node.target} has more than {MAX_OPERANDS} operands")
     for o in outs:
@@ -159,12 +160,30 @@ def strides_of(node: torch.fx.Node) -> list[Any] | None:
     return strides
 
 
-def arguments(writer: NodeWriter, node: torch.fx.Node) -> tuple[list[Any], list[tuple[str, Any]], Any]:
+def images_last(node: torch.fx.Node) -> dict[torch.fx.Node, Any]:
+    """The images that a convolution of the host reads, and its results, as fake tensors with channels last.
+
+    ATen's convolutions take fewer copies then: oneDNN reads and writes the images where they are. Empty for another op, and if
+    ATen's result would have another order. In training, gradients of padding and reductions over images lose more than that.
+    """
+    read = [a for a in node.args[: images.CONVOLUTIONS.get(node.target, 0)] if images.is_image(a.meta["val"])]
+    found: dict[torch.fx.Node, Any] = {a: images.with_channels_last(a.meta["val"]) for a in read}
+    if not found:
+        return {}
+    fakes = tree_map_only(torch.fx.Node, lambda a: found.get(a, a.meta["val"]), (node.args, node.kwargs))
+    made = node.target(*fakes[0], **fakes[1])
+    first = made if isinstance(made, torch.Tensor) else made[0]
+    return found | {node: made} if first is None or images.has_channels_last(first) else {}
+
+
+def arguments(
+    writer: NodeWriter, node: torch.fx.Node, laid_out: dict[torch.fx.Node, Any]
+) -> tuple[list[Any], list[tuple[str, Any]], Any]:
     """The operands of the call, and for each leaf of its arguments an operand or the leaf itself."""
     leaves, spec = tree_flatten((node.args, node.kwargs))
     # Kernels may read memory in the order that torch says; products and convolutions take any strides. But a convolution of images
     # with channels last is another one in C order, whose result would be copied.
-    takes_any, takes_last = node.target in PRODUCTS, node.target in CONVOLUTIONS
+    takes_any, takes_last = node.target in PRODUCTS, node.target in images.CONVOLUTIONS
     operands: list[GraphValue] = []
     plan: list[tuple[str, Any]] = []
     for leaf in leaves:
@@ -179,7 +198,7 @@ def arguments(writer: NodeWriter, node: torch.fx.Node) -> tuple[list[Any], list[
             kind = "tensor" if not x.is_weak else "int" if x.dtype == torch.int64 else "float"
             plan.append((kind, len(operands)))
             x = writer.cast(x, x.dtype)
-            order = dense_order(leaf.meta.get("val")) if isinstance(leaf, torch.fx.Node) else ""
+            order = dense_order(laid_out.get(leaf, leaf.meta.get("val"))) if isinstance(leaf, torch.fx.Node) else ""
             is_ordered = not takes_any and bool(order or (not takes_last and getattr(leaf, "op", "") == "call_function"))
             if kind == "tensor" and is_ordered:
                 x = writer.operand_in(x, order)
@@ -216,9 +235,6 @@ PRODUCTS = {
     torch.ops.aten.addmm.default: "addmm_out",
     torch.ops.aten.baddbmm.default: "baddbmm_out",
 }
-
-CONVOLUTIONS = (torch.ops.aten.convolution.default, torch.ops.aten.convolution_backward.default)
-
 
 def torch_call(node: torch.fx.Node, plan: list[tuple[str, Any]], operands: list[Any], device: torch.device) -> Any:
     """How C makes the call: its functions, name, number of tensors and factors; None if Python makes it."""

@@ -132,6 +132,7 @@ class Artifact(RegionalOutputCode):
         """A program for one device. whole: the graph that eager runs in its place, if that has a part on the host, too."""
         options, emitter = dict(self.options), Emitter(gm, self.name, row_of, device)
         emitter.is_random_fused = options.pop("fused_random", False)
+        emitter.is_inference = self.name == "inference"
         emitted = emitter.run()
         self.nodes += emitted.nodes
         options |= {"drop_arguments": self.name == "backward", "caller_memory": True}

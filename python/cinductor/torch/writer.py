@@ -44,7 +44,12 @@ class Environment(dict[Any, Any]):
 
 
 class NodeWriter:
-    """The graph that is being made, and the values of its nodes."""
+    """The graph that is being made, and the values of its nodes.
+
+    is_inference : no gradients are computed of the graph's values.
+    """
+
+    is_inference = False
 
     def __init__(self, name: str, device: torch.device):
         self.device = device

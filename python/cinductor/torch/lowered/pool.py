@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 from typing import Any
 
@@ -222,15 +223,40 @@ def _largest(
 
 def gradient_of_maximum(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
     """max_pool's: each element is added at the place from which the maximum came."""
-    out, indices = meta(node), emitter.env[argument(node, "indices")]
+    out, indices, rank = meta(node), emitter.env[argument(node, "indices")], _rank(node)
     g = emitter.value(node.args[0], computation_dtype(out.dtype))
-    rank = _rank(node)
-    images, pixels, count = math.prod(out.size()[:-rank]), math.prod(out.size()[-rank:]), math.prod(indices.sizes[-rank:])
+    kernel, stride, padding, dilation = (_each(node, name, rank) for name in ("kernel_size", "stride", "padding", "dilation"))
+    windows_of_place = [-(-k // s) for k, s in zip(kernel, stride, strict=True)]
+    if set(dilation) != {1} or math.prod(windows_of_place) > MAX_ELEMENTS:
+        return emitter.cast(_scattered(emitter, g, indices, tuple(out.size()), rank), out.dtype)
+    sizes = out.size()[-rank:]
+    place = emitter.reshape(emitter.iota(math.prod(sizes)), sizes)
+    terms = []
+    for windows_before in itertools.product(*(reversed(range(n)) for n in windows_of_place)):
+        value, source = g, indices
+        for axis, (before, size, step, pad) in enumerate(zip(windows_before, sizes, stride, padding, strict=True), out.dim() - rank):
+            value = _of_window(emitter, value, axis, size, step, before * step - pad, 0)
+            source = _of_window(emitter, source, axis, size, step, before * step - pad, -1)
+        terms.append(emitter.apply("where", [emitter.apply("equal", [source, place]), value, emitter.constant(0, g.dtype)]))
+    return emitter.cast(functools.reduce(lambda a, b: emitter.apply("add", [a, b]), terms), out.dtype)
+
+
+def _of_window(emitter: Emitter, x: GraphValue, axis: int, size: Any, stride: int, start: int, outside: Any) -> GraphValue:
+    """For each place along an axis the element of one window that the place is in: the first one's places begin at `start`."""
+    count, rank = x.sizes[axis], range(len(x.sizes))
+    x = emitter.expand(emitter.reshape(x, (*x.sizes[: axis + 1], 1, *x.sizes[axis + 1 :])), (*x.sizes[: axis + 1], stride, *x.sizes[axis + 1 :]))
+    x = emitter.reshape(x, (*x.sizes[:axis], count * stride, *x.sizes[axis + 2 :]))
+    beyond = size - start - count * stride
+    return padded(emitter, x, [start if k == axis else 0 for k in rank], [beyond if k == axis else 0 for k in rank], outside)
+
+
+def _scattered(emitter: Emitter, g: GraphValue, indices: GraphValue, sizes: tuple[Any, ...], rank: int) -> GraphValue:
+    images, pixels, count = math.prod(sizes[:-rank]), math.prod(sizes[-rank:]), math.prod(indices.sizes[-rank:])
     rows = emitter.reshape(emitter.iota(images), (images, 1))
     base = emitter.copy(emitter.expand(emitter.constant(0, g.dtype), (images, pixels)))
     at = inside(emitter, emitter.reshape(indices, (images, count)), pixels)
     made = emitter.put("scatter", [base, base, emitter.reshape(g, (images, count)), rows, at], g.dtype, base.sizes, axes=[0, 1], combine="add")
-    return emitter.cast(emitter.reshape(made, tuple(out.size())), out.dtype)
+    return emitter.reshape(made, sizes)
 
 
 def _least(dtype: torch.dtype) -> Any:
