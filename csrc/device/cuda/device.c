@@ -129,10 +129,24 @@ copy_out_now(const CiCudaContextScope *scope, const CiQueue *queue, void *host, 
 
 CI_CUDA_FUNCTION(reserved, (const CiQueue *queue, size_t *bytes), find_reserved(&scope, bytes))
 CI_CUDA_FUNCTION(keep, (const CiQueue *queue, size_t bytes), keep_at_most(&scope, bytes))
-CI_CUDA_FUNCTION(allocate, (const CiQueue *queue, size_t size, void **block),
+CI_CUDA_FUNCTION(allocate_in_context, (const CiQueue *queue, size_t size, void **block),
                  take_block(&scope, queue, size, block))
-CI_CUDA_PROCEDURE(release, (const CiQueue *queue, void *block, size_t size),
-                  block ? ci_cuda_block_give(&scope, address(block), size, queue->stream) : 0)
+CI_CUDA_PROCEDURE(release_in_context, (const CiQueue *queue, void *block, size_t size),
+                  ci_cuda_block_give(&scope, address(block), size, queue->stream))
+
+static int32_t
+allocate(const CiQueue *queue, size_t size, void **block)
+{
+    return ci_cuda_block_take_kept(queue, size, block) ? CI_OK : allocate_in_context(queue, size, block);
+}
+
+static void
+release(const CiQueue *queue, void *block, size_t size)
+{
+    if (block && !ci_cuda_block_keep(queue, block, size))
+        release_in_context(queue, block, size);
+}
+
 CI_CUDA_FUNCTION(copy_in,
                  (const CiQueue *queue, void *device, const void *host, size_t size),
                  copy_in_now(&scope, queue, device, host, size))

@@ -237,6 +237,9 @@ void ci_cuda_unload(const CiQueue *queue, CUmodule module);
  * only, in order after that stream's earlier work with it. */
 int ci_cuda_block_take(const CiCudaContextScope *scope, size_t size, CUstream stream, CUdeviceptr *block);
 int ci_cuda_block_give(const CiCudaContextScope *scope, CUdeviceptr block, size_t size, CUstream stream);
+/* The same without the driver, and without a look at the thread's context; false if that does not suffice. */
+bool ci_cuda_block_take_kept(const CiQueue *queue, size_t size, void **block);
+bool ci_cuda_block_keep(const CiQueue *queue, void *block, size_t size);
 /* Pinned host memory; freed only when it has no user left. */
 int ci_cuda_host_take(const CiCudaContextScope *scope, size_t size, void **block);
 int ci_cuda_host_give(const CiCudaContextScope *scope, void *block, size_t size);
