@@ -58,7 +58,7 @@ is_settled(CiPlaces *places, int64_t address)
     if (address == places->known[0] || address == places->known[1]) {
         places->calls += places->calls < CI_SETTLED;
     } else {
-        *places = (CiPlaces){{address, places->known[0]}, 0};
+        *places = (CiPlaces){{address, places->known[0]}, places->calls < 0 ? places->calls : 0};
     }
     return places->calls == CI_SETTLED;
 }
@@ -74,16 +74,30 @@ is_moving(CiRecordings *recordings, int word, int64_t address)
     return recordings->is_moving[word];
 }
 
-/* Clears the addresses of memory that is copied. */
+/* Results in two places each may have more combinations than keys are remembered: they are copied again. */
 static void
+count_missed(CiRecordings *recordings)
+{
+    if (++recordings->nmissed < 2 * CI_SETTLED)
+        return;
+    recordings->nmissed = 0;
+    for (int n = 0; n < recordings->words; n++)
+        recordings->places[n].calls = -CI_UNSETTLED;
+}
+
+/* Clears the addresses of memory that is copied. True if the key has one that could be. */
+static bool
 clear_copied(CiRecordings *recordings, int64_t *key, const CiKeyWord *words)
 {
+    bool has_settled = false;
     for (int n = 0; n < recordings->words; n++) {
         if (words[n] == CI_WORD_stays || !key[n])
             continue;
         if (words[n] == CI_WORD_result ? !is_settled(&recordings->places[n], key[n]) : is_moving(recordings, n, key[n]))
             key[n] = 0;
+        has_settled |= words[n] == CI_WORD_result && key[n];
     }
+    return has_settled;
 }
 
 /* The one that was used the longest ago has this key from now on; what it had is the caller's to drop. */
@@ -120,11 +134,14 @@ ci_recordings_enter(CiRecordings *recordings, const CiQueue *queue, int64_t *key
     CiRecording had = {.made = NULL};
     pthread_mutex_lock(&recordings->lock);
     recordings->time++;
-    if (!recordings->why_not[0])
-        clear_copied(recordings, key, words);
+    bool has_settled = !recordings->why_not[0] && clear_copied(recordings, key, words);
     CiRecording *found = recordings->why_not[0] ? NULL : find(recordings, key);
     if (!found && !recordings->why_not[0])
         had = replace(recordings, key);
+    if (!found && has_settled)
+        count_missed(recordings);
+    else if (has_settled)
+        recordings->nmissed -= recordings->nmissed > 0;
     if (found)
         found->used = recordings->time;
     bool is_free = found && !found->is_busy && !(found->memory && found->memory->is_busy);

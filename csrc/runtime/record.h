@@ -31,6 +31,7 @@
 #define CI_MAX_RECORDINGS 16
 #define CI_MAX_KEY 512 /* words */
 #define CI_SETTLED 8
+#define CI_UNSETTLED 1000 /* calls that are copied after that, if keys with such addresses did not return */
 
 /* The words of a key. */
 typedef enum CiKeyWord {
@@ -72,6 +73,7 @@ struct CiRecordings {
     bool *is_moving;    /* words of the key: addresses that differ from call to call, so 0 stands for all */
     int nmoving, max_moving;
     CiPlaces *places; /* of words that are results */
+    int nmissed;      /* runs with such an address for which there was no recording */
     CiRecording list[CI_MAX_RECORDINGS];
     CiRecordMemory memories[CI_MAX_RECORDINGS];
 };

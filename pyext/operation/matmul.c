@@ -8,7 +8,7 @@
 #include "value/build.h"
 #include "value/index.h"
 
-#define MOST_STEPS 4096 /* of a small product of narrow floats */
+#define MOST_STEPS 2048 /* of a small product of narrow floats */
 
 /* Computes the shape of a @ b; false if NumPy refuses it, or with an exception. */
 static bool

@@ -615,7 +615,7 @@ def test_recordings(card, tmp_path):
         emulated["CINDUCTOR_CUBLAS"] = str(tmp_path)
     lines = card("recordings.py", *([] if RUNS else ["emulated"]), **emulated)
     assert not [line for line in lines if not line.startswith("ok")], "\n".join(lines)
-    assert len(lines) == (25 if RUNS else 44)  # the rest are checks of the emulator's counters
+    assert len(lines) == (26 if RUNS else 46)  # the rest are checks of the emulator's counters
 
 
 def test_arrays_of_two_processes(card):
