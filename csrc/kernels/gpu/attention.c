@@ -106,7 +106,7 @@ static void
 open_tiles(Maker *m)
 {
     int64_t offset = 0;
-    CiTile tile = {.dtype = m->loops.narrow, .threads = THREADS, .others = &m->others};
+    CiTile tile = {.dtype = m->loops.narrow, .threads = THREADS, .steps = LINE, .others = &m->others};
     m->row_tile = m->key_tile = m->value_tile = tile;
     m->row_tile.hole = &m->loops.rows;
     m->row_tile.side_var = m->loops.row_var;
@@ -124,6 +124,7 @@ open_tiles(Maker *m)
     m->value_tile.side = m->columns;
     m->value_tile.step_var = m->loops.second->vars[0];
     m->value_tile.step_extent = m->loops.key_extent;
+    m->value_tile.steps = m->nkeys;
     ci_tile_open(&m->b, &m->row_tile, "rows", m->heads, &offset);
     ci_tile_open(&m->b, &m->key_tile, "keys", STAGES * m->heads, &offset);
     ci_tile_open(&m->b, &m->value_tile, "values", STAGES * (m->nkeys / LINE), &offset);
