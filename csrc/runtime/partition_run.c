@@ -17,7 +17,7 @@ result_bytes(const CiFrame *frame, const CiPlanPartition *plan, int k)
     return device->copy_across && bytes <= plan->max_copied ? bytes : 0;
 }
 
-/* Those that this recording stores in its buffer (clear_copied in record.c). */
+/* Bytes of such memory that this recording stores in its buffer (clear_copied in record.c). */
 static int64_t
 copied_bytes(const CiFrame *frame, const CiPlanPartition *plan, const CiRecording *recording, int k)
 {

@@ -237,7 +237,7 @@ void ci_cuda_unload(const CiQueue *queue, CUmodule module);
  * only, in order after that stream's earlier work with it. */
 int ci_cuda_block_take(const CiCudaContextScope *scope, size_t size, CUstream stream, CUdeviceptr *block);
 int ci_cuda_block_give(const CiCudaContextScope *scope, CUdeviceptr block, size_t size, CUstream stream);
-/* The same without the driver, and without a look at the thread's context; false if that does not suffice. */
+/* Take and keep cached blocks without a call of the driver; false if there is no such block, or too many. */
 bool ci_cuda_block_take_kept(const CiQueue *queue, size_t size, void **block);
 bool ci_cuda_block_keep(const CiQueue *queue, void *block, size_t size);
 /* Pinned host memory; freed only when it has no user left. */
