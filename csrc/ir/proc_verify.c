@@ -314,9 +314,8 @@ verify_multiply(CiProcVerifier *v, const CiStmt *multiply)
     require(v, multiply, multiply->nin == 2 && sums->space == CI_SPACE_thread && sums->dtype == CI_DTYPE_f32,
             "sums of f32 belong to threads");
     require(v, multiply,
-            ci_expr_is_const(multiply->expr, &steps) && ci_expr_is_const(multiply->limit, &columns) &&
-                ci_expr_is_const(sums->size, &size) && steps % 64 == 0 && (is_own || steps == 64) && columns % 64 == 0 &&
-                size % (64 * columns) == 0,
+            ci_expr_is_const(multiply->expr, &steps) && ci_expr_is_const(multiply->limit, &columns) && steps % 64 == 0 &&
+                (is_own || steps == 64) && ci_expr_is_const(sums->size, &size) && columns % 64 == 0 && size % (64 * columns) == 0,
             "a tile has an unknown or odd size");
     require(v, multiply, !(multiply->number & 16) || multiply->number & 4, "sums are rounded before the product has ended");
     require(v, multiply, right->space == CI_SPACE_shared && !multiply->in[0].stride && !multiply->in[1].stride, "the right factor is a tile");

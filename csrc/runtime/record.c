@@ -53,14 +53,14 @@ is_another(const CiRecordings *recordings, int word, int64_t value)
 
 /* True if the last calls had the memory in two places at most. */
 static bool
-is_settled(CiPlaces *places, int64_t address)
+is_in_place(CiPlaces *places, int64_t address)
 {
     if (address == places->known[0] || address == places->known[1]) {
-        places->calls += places->calls < CI_SETTLED;
+        places->calls += places->calls < CI_PLACED;
     } else {
         *places = (CiPlaces){{address, places->known[0]}, places->calls < 0 ? places->calls : 0};
     }
-    return places->calls == CI_SETTLED;
+    return places->calls == CI_PLACED;
 }
 
 /* True for an argument from the third address on that the word has. */
@@ -78,26 +78,26 @@ is_moving(CiRecordings *recordings, int word, int64_t address)
 static void
 count_missed(CiRecordings *recordings)
 {
-    if (++recordings->nmissed < 2 * CI_SETTLED)
+    if (++recordings->nmissed < 2 * CI_PLACED)
         return;
     recordings->nmissed = 0;
     for (int n = 0; n < recordings->words; n++)
-        recordings->places[n].calls = -CI_UNSETTLED;
+        recordings->places[n].calls = -CI_UNPLACED;
 }
 
 /* Clears the addresses of memory that is copied. True if the key has one that could be. */
 static bool
 clear_copied(CiRecordings *recordings, int64_t *key, const CiKeyWord *words)
 {
-    bool has_settled = false;
+    bool has_place = false;
     for (int n = 0; n < recordings->words; n++) {
         if (words[n] == CI_WORD_stays || !key[n])
             continue;
-        if (words[n] == CI_WORD_result ? !is_settled(&recordings->places[n], key[n]) : is_moving(recordings, n, key[n]))
+        if (words[n] == CI_WORD_result ? !is_in_place(&recordings->places[n], key[n]) : is_moving(recordings, n, key[n]))
             key[n] = 0;
-        has_settled |= words[n] == CI_WORD_result && key[n];
+        has_place |= words[n] == CI_WORD_result && key[n];
     }
-    return has_settled;
+    return has_place;
 }
 
 /* The one that was used the longest ago has this key from now on; what it had is the caller's to drop. */
@@ -134,13 +134,13 @@ ci_recordings_enter(CiRecordings *recordings, const CiQueue *queue, int64_t *key
     CiRecording had = {.made = NULL};
     pthread_mutex_lock(&recordings->lock);
     recordings->time++;
-    bool has_settled = !recordings->why_not[0] && clear_copied(recordings, key, words);
+    bool has_place = !recordings->why_not[0] && clear_copied(recordings, key, words);
     CiRecording *found = recordings->why_not[0] ? NULL : find(recordings, key);
     if (!found && !recordings->why_not[0])
         had = replace(recordings, key);
-    if (!found && has_settled)
+    if (!found && has_place)
         count_missed(recordings);
-    else if (has_settled)
+    else if (has_place)
         recordings->nmissed -= recordings->nmissed > 0;
     if (found)
         found->used = recordings->time;

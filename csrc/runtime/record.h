@@ -14,7 +14,7 @@
  *
  * Results and other memory for later steps are new in each call. If such memory is small, the
  * recording stores in its own buffer, from which it is copied; its address is then not part of the
- * key. If for CI_SETTLED calls it was in one of two places, its address becomes part of the key, and
+ * key. If for CI_PLACED calls it was in one of two places, its address becomes part of the key, and
  * nothing is copied. A small argument that is only read is copied to a buffer of the recording before each
  * replay, from its third address on. Such arguments are at most half as many as the launches.
  *
@@ -30,8 +30,8 @@
 
 #define CI_MAX_RECORDINGS 16
 #define CI_MAX_KEY 512 /* words */
-#define CI_SETTLED 8
-#define CI_UNSETTLED 1000 /* calls that are copied after that, if keys with such addresses did not return */
+#define CI_PLACED 8
+#define CI_UNPLACED 1000 /* calls that are copied after that, if keys with such addresses did not return */
 
 /* The words of a key. */
 typedef enum CiKeyWord {

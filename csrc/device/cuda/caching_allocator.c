@@ -71,29 +71,19 @@ take_surplus(CiCudaBlocks *blocks, size_t most)
     return block;
 }
 
-/* The state whose kept blocks the queue may use without its context, or NULL. */
-static CiCudaState *
-state_of_blocks(const CiQueue *queue)
-{
-    CiCudaState *state = queue->stream ? NULL : ci_cuda_state(queue);
-    return state && !state->why_not[0] && ci_os_is_marked(state->mark) ? state : NULL;
-}
-
 bool
-ci_cuda_block_take_kept(const CiQueue *queue, size_t size, void **block)
+ci_cuda_block_take_cached(CiCudaState *state, size_t size, void **block)
 {
-    CiCudaState *state = state_of_blocks(queue);
     int class = class_of(size, CI_CUDA_BLOCK_CLASSES);
-    *block = state && class >= 0 ? (void *)(uintptr_t)take(&state->blocks, class) : NULL;
+    *block = class >= 0 ? (void *)(uintptr_t)take(&state->blocks, class) : NULL;
     return *block;
 }
 
 bool
-ci_cuda_block_keep(const CiQueue *queue, void *block, size_t size)
+ci_cuda_block_keep(CiCudaState *state, void *block, size_t size)
 {
-    CiCudaState *state = state_of_blocks(queue);
     int class = class_of(size, CI_CUDA_BLOCK_CLASSES);
-    return state && class >= 0 && keep(&state->blocks, class, (uintptr_t)block);
+    return class >= 0 && keep(&state->blocks, class, (uintptr_t)block);
 }
 
 int
