@@ -55,8 +55,9 @@
  * columns, to sums of the threads. A tile has a line of 64 steps for each row (or column). `across 1` has lines of 64
  * rows for each step in the left one, and all steps of 64 rows before those of the next, `across 2` the same in the right
  * one. In line n the chunk k of 8 elements is at place k ^ n % 8 (swizzle). `across 4`: the product has ended at the end
- * of the statement; `across 8`: sums are set, not added to. The left factor may be sums of the threads instead of a tile,
- * with 64 columns from the index on, rounded to the type of the right one. Rows are half of the threads. A warp has 16
+ * of the statement; `across 8`: sums are set, not added to; `across 16`: they are then rounded to the type of the right
+ * factor. The left factor may be sums of the threads instead of a tile, with columns from the index on, rounded to the type
+ * of the right one. It may have several times 64 steps: the right tiles follow each other. Rows are half of the threads. A warp has 16
  * rows: thread t has columns 8*j + 2*(t % 4) and the next one of rows t % 32 // 4 and the eighth after it, in this order.
  *
  * `prefetch m[i]` asks for an element that will be read soon, and may lie beyond its memory.
@@ -207,7 +208,7 @@ struct CiStmt {
     int number; /* stop: of the check among the kernel's; grid: neighbours that share a block of the
                    GPU without waiting for each other; reduce: distance of the threads; 0: one;
                    multiply: 1, 2: chunks of the left, the right factor are along rows, columns;
-                   4: it ends here; 8: it sets the sums; near: threads of a group; synchronize: batches that need not have arrived */
+                   4: it ends here; 8: it sets the sums; 16: it rounds them; near: threads of a group; synchronize: batches that need not have arrived */
     /* fold */
     CiFoldOrder order;
     CiOp *ops;

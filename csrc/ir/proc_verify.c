@@ -308,16 +308,16 @@ static void
 verify_multiply(CiProcVerifier *v, const CiStmt *multiply)
 {
     int64_t steps, columns, size;
-    const CiMemory *sums = multiply->at.memory;
+    const CiMemory *sums = multiply->at.memory, *left = multiply->in[0].memory, *right = multiply->in[1].memory;
+    bool is_own = left->space == CI_SPACE_thread && left->dtype == CI_DTYPE_f32;
     require(v, multiply, v->ngrids && !v->thread, "the threads of a block multiply together");
     require(v, multiply, multiply->nin == 2 && sums->space == CI_SPACE_thread && sums->dtype == CI_DTYPE_f32,
             "sums of f32 belong to threads");
     require(v, multiply,
-            ci_expr_is_const(multiply->expr, &steps) && ci_expr_is_const(multiply->limit, &columns) &&
-                ci_expr_is_const(sums->size, &size) && steps == 64 && columns % 64 == 0 && size % (64 * columns) == 0,
+            ci_expr_is_const(multiply->expr, &steps) && ci_expr_is_const(multiply->limit, &columns) && steps % 64 == 0 &&
+                (is_own || steps == 64) && ci_expr_is_const(sums->size, &size) && columns % 64 == 0 && size % (64 * columns) == 0,
             "a tile has an unknown or odd size");
-    const CiMemory *left = multiply->in[0].memory, *right = multiply->in[1].memory;
-    bool is_own = left->space == CI_SPACE_thread && left->dtype == CI_DTYPE_f32;
+    require(v, multiply, !(multiply->number & 16) || multiply->number & 4, "sums are rounded before the product has ended");
     require(v, multiply, right->space == CI_SPACE_shared && !multiply->in[0].stride && !multiply->in[1].stride, "the right factor is a tile");
     require(v, multiply, is_own || (left->space == CI_SPACE_shared && left->dtype == right->dtype),
             "the left factor is a tile of the same type, or sums of the threads");

@@ -267,6 +267,28 @@ move_scale(Taker *m)
     *hole = copy;
 }
 
+/* A product that is rounded before all else: its rounding leaves the score. */
+static void
+take_rounding(Taker *m)
+{
+    const CiStmts *body = &m->loops.score.body;
+    const CiStmt *load = body->first, *round = NULL;
+    while (load && (load->op != CI_OP_load || load->at.memory != m->loops.scores_memory))
+        load = load->next;
+    if (load && ci_dtype_is_narrow(m->loops.narrow) && load->type.dtype == CI_DTYPE_f32)
+        round = only_use(body, load->value);
+    if (!round || round->op != CI_OP_cast || round->type.dtype != m->loops.narrow)
+        return;
+    for (const CiStmt *stmt = body->first; stmt; stmt = stmt->next)
+        for (int k = 0; k < stmt->nargs; k++)
+            if (stmt->args[k] == round->value && (stmt->op != CI_OP_cast || stmt->type.dtype != CI_DTYPE_f32))
+                return;
+    for (CiStmt *stmt = body->first; stmt; stmt = stmt->next)
+        if (stmt->nargs == 1 && stmt->args[0] == round->value)
+            stmt->args[0] = load->value;
+    m->loops.is_rounded = true;
+}
+
 /* The expression that is at least 0 where the comparison holds; NULL: it does not compare indices. */
 static const CiExpr *
 distance_of(Taker *m, const CiStmts *body, const CiStmt *compare)
@@ -328,6 +350,7 @@ ci_attention_split(CiBuild *b)
     Taker m = {.b = *b};
     take_apart(&m);
     move_scale(&m);
+    take_rounding(&m);
     find_limit(&m);
     return m.loops;
 }

@@ -77,6 +77,7 @@ typedef struct CiAttentionLoops {
     bool has_quotients;                                   /* weights are divided by their sum before they are a factor */
     CiHole open_score;                                    /* score, where no key is excluded */
     double scale; /* of the scores: they are multiplied by it */
+    bool is_rounded; /* the product that a score is made of is rounded to the type of its factors first */
     bool has_limit;
     const CiExpr *ahead; /* a key is excluded where row - key + ahead < 0 */
     CiDtype narrow;

@@ -7,14 +7,21 @@
 
 enum { FIRST_ADDRESS = 1 }; /* word of a key: that of plan->slots[0] */
 
-/* Bytes of memory for later steps that is stored in the recording's buffer and copied after a
+/* Bytes of memory for later steps that may be stored in the recording's buffer and copied after a
  * replay; 0: it is stored directly in the call's memory. */
 static int64_t
-copied_bytes(const CiFrame *frame, const CiPlanPartition *plan, int k)
+result_bytes(const CiFrame *frame, const CiPlanPartition *plan, int k)
 {
     const CiDevice *device = frame->queues[plan->device].backend->device;
     int64_t bytes = frame->values[frame->program->slots[plan->temps[k]].bytes];
     return device->copy_across && bytes <= plan->max_copied ? bytes : 0;
+}
+
+/* Bytes of such memory that this recording stores in its buffer (clear_copied in record.c). */
+static int64_t
+copied_bytes(const CiFrame *frame, const CiPlanPartition *plan, const CiRecording *recording, int k)
+{
+    return recording->key[FIRST_ADDRESS + plan->nslots + k] ? 0 : result_bytes(frame, plan, k);
 }
 
 /* Bytes of an input that may be copied to the recording's buffer before a replay; 0: it is read where it is. */
@@ -26,7 +33,7 @@ input_bytes(const CiFrame *frame, const CiPlanPartition *plan, int k)
     return device->copy_across && bytes <= plan->max_copied ? bytes : 0;
 }
 
-/* Bytes of an input that this recording reads from its buffer (clear_moving in record.c); 0: it reads the input. */
+/* Bytes of an input that this recording reads from its buffer (clear_copied in record.c); 0: it reads the input. */
 static int64_t
 moved_bytes(const CiFrame *frame, const CiPlanPartition *plan, const CiRecording *recording, int k)
 {
@@ -34,17 +41,17 @@ moved_bytes(const CiFrame *frame, const CiPlanPartition *plan, const CiRecording
 }
 
 static void
-fill_key(const CiFrame *frame, const CiPlanPartition *plan, int64_t *key, bool *may_move)
+fill_key(const CiFrame *frame, const CiPlanPartition *plan, int64_t *key, CiKeyWord *words)
 {
     int n = 0;
     key[n++] = (int64_t)(intptr_t)frame->queues[plan->device].stream;
     for (int k = 0; k < plan->nslots; k++) {
-        may_move[n] = input_bytes(frame, plan, k) > 0;
+        words[n] = input_bytes(frame, plan, k) > 0 ? CI_WORD_argument : CI_WORD_stays;
         key[n++] = (int64_t)(intptr_t)frame->slots[plan->slots[k]];
     }
     for (int k = 0; k < plan->nborn; k++) {
-        bool is_copied = copied_bytes(frame, plan, k) > 0;
-        key[n++] = is_copied ? 0 : (int64_t)(intptr_t)frame->slots[plan->temps[k]];
+        words[n] = result_bytes(frame, plan, k) > 0 ? CI_WORD_result : CI_WORD_stays;
+        key[n++] = (int64_t)(intptr_t)frame->slots[plan->temps[k]];
     }
     for (int k = 0; k < plan->nvalues; k++)
         key[n++] = frame->values[plan->values[k]];
@@ -69,7 +76,7 @@ walk(CiFrame *frame, const CiPlanPartition *plan, const CiStep *step, const CiSt
         if (moved_bytes(frame, plan, recording, k))
             frame->slots[plan->slots[k]] = memory->blocks[plan->ntemps + k];
     for (int k = 0; k < plan->nborn && gives_work; k++)
-        if (copied_bytes(frame, plan, k))
+        if (copied_bytes(frame, plan, recording, k))
             frame->slots[plan->temps[k]] = memory->blocks[k];
     for (; step < end && !status; step++) {
         bool is_launch = step->kind == CI_STEP_launch, is_extern = step->kind == CI_STEP_extern;
@@ -96,7 +103,7 @@ take_memory(const CiFrame *frame, const CiPlanPartition *plan, CiRecording *reco
     for (int k = 0; bytes && k < plan->nslots; k++)
         bytes[plan->ntemps + k] = moved_bytes(frame, plan, recording, k);
     for (int k = 0; bytes && k < plan->ntemps; k++)
-        bytes[k] = k < plan->nborn ? copied_bytes(frame, plan, k)
+        bytes[k] = k < plan->nborn ? copied_bytes(frame, plan, recording, k)
                                    : frame->values[frame->program->slots[plan->temps[k]].bytes];
     bool is_there = bytes && (nblocks == 0 || ci_recordings_take(plan->recordings, recording,
                                                                  &frame->queues[plan->device], bytes));
@@ -141,7 +148,7 @@ finish(CiFrame *frame, const CiPlanPartition *plan, const CiStep *at, const CiRe
     const CiQueue *queue = &frame->queues[plan->device];
     int32_t status = CI_OK;
     for (int k = 0; k < plan->nborn && !status; k++) {
-        int64_t bytes = copied_bytes(frame, plan, k);
+        int64_t bytes = copied_bytes(frame, plan, recording, k);
         if (bytes)
             status = queue->backend->device->copy_across(
                 queue, queue, frame->slots[plan->temps[k]], memory->blocks[k], (size_t)bytes);
@@ -212,14 +219,14 @@ ci_frame_run_partition(CiFrame *frame, const CiStep **at)
     const CiStep *step = *at;
     const CiPlanPartition *plan = &frame->program->partitions[step->number];
     int64_t key[CI_MAX_KEY];
-    bool may_move[CI_MAX_KEY] = {false};
+    CiKeyWord words[CI_MAX_KEY] = {CI_WORD_stays};
     int32_t status = CI_OK;
     if (plan->is_never || frame->is_shared) /* shared: one iteration of many, each with its own
                                              * key */
         return CI_OK;
-    fill_key(frame, plan, key, may_move);
+    fill_key(frame, plan, key, words);
     CiRecording *recording =
-        ci_recordings_enter(plan->recordings, &frame->queues[plan->device], key, may_move);
+        ci_recordings_enter(plan->recordings, &frame->queues[plan->device], key, words);
     if (!recording)
         return CI_OK;
     bool is_replayed = replay(frame, plan, step, recording, &status);

@@ -12,6 +12,7 @@ ci_recordings_new(CiContext *ctx, int words, int nblocks, int max_moving, const 
     recordings->words = words;
     recordings->nblocks = nblocks;
     recordings->is_moving = CI_NEW_ARRAY(ctx, bool, words);
+    recordings->places = CI_NEW_ARRAY(ctx, CiPlaces, words);
     recordings->max_moving = max_moving;
     pthread_mutex_init(&recordings->lock, NULL);
     if (why_not)
@@ -50,21 +51,53 @@ is_another(const CiRecordings *recordings, int word, int64_t value)
     return nkeys >= 2;
 }
 
-/* Clears the addresses that move, from the third on that a word has. */
-static void
-clear_moving(CiRecordings *recordings, int64_t *key, const bool *may_move)
+/* True if the last calls had the memory in two places at most. */
+static bool
+is_in_place(CiPlaces *places, int64_t address)
 {
-    for (int n = 0; n < recordings->words; n++) {
-        if (!may_move[n] || !key[n])
-            continue;
-        if (!recordings->is_moving[n] && recordings->nmoving < recordings->max_moving &&
-            is_another(recordings, n, key[n])) {
-            recordings->is_moving[n] = true;
-            recordings->nmoving++;
-        }
-        if (recordings->is_moving[n])
-            key[n] = 0;
+    if (address == places->known[0] || address == places->known[1]) {
+        places->calls += places->calls < CI_PLACED;
+    } else {
+        *places = (CiPlaces){{address, places->known[0]}, places->calls < 0 ? places->calls : 0};
     }
+    return places->calls == CI_PLACED;
+}
+
+/* True for an argument from the third address on that the word has. */
+static bool
+is_moving(CiRecordings *recordings, int word, int64_t address)
+{
+    if (!recordings->is_moving[word] && recordings->nmoving < recordings->max_moving && is_another(recordings, word, address)) {
+        recordings->is_moving[word] = true;
+        recordings->nmoving++;
+    }
+    return recordings->is_moving[word];
+}
+
+/* Results in two places each may have more combinations than keys are remembered: they are copied again. */
+static void
+count_missed(CiRecordings *recordings)
+{
+    if (++recordings->nmissed < 2 * CI_PLACED)
+        return;
+    recordings->nmissed = 0;
+    for (int n = 0; n < recordings->words; n++)
+        recordings->places[n].calls = -CI_UNPLACED;
+}
+
+/* Clears the addresses of memory that is copied. True if the key has one that could be. */
+static bool
+clear_copied(CiRecordings *recordings, int64_t *key, const CiKeyWord *words)
+{
+    bool has_place = false;
+    for (int n = 0; n < recordings->words; n++) {
+        if (words[n] == CI_WORD_stays || !key[n])
+            continue;
+        if (words[n] == CI_WORD_result ? !is_in_place(&recordings->places[n], key[n]) : is_moving(recordings, n, key[n]))
+            key[n] = 0;
+        has_place |= words[n] == CI_WORD_result && key[n];
+    }
+    return has_place;
 }
 
 /* The one that was used the longest ago has this key from now on; what it had is the caller's to drop. */
@@ -96,16 +129,19 @@ set_busy(CiRecording *recording, bool is_busy)
 }
 
 CiRecording *
-ci_recordings_enter(CiRecordings *recordings, const CiQueue *queue, int64_t *key, const bool *may_move)
+ci_recordings_enter(CiRecordings *recordings, const CiQueue *queue, int64_t *key, const CiKeyWord *words)
 {
     CiRecording had = {.made = NULL};
     pthread_mutex_lock(&recordings->lock);
     recordings->time++;
-    if (!recordings->why_not[0])
-        clear_moving(recordings, key, may_move);
+    bool has_place = !recordings->why_not[0] && clear_copied(recordings, key, words);
     CiRecording *found = recordings->why_not[0] ? NULL : find(recordings, key);
     if (!found && !recordings->why_not[0])
         had = replace(recordings, key);
+    if (!found && has_place)
+        count_missed(recordings);
+    else if (has_place)
+        recordings->nmissed -= recordings->nmissed > 0;
     if (found)
         found->used = recordings->time;
     bool is_free = found && !found->is_busy && !(found->memory && found->memory->is_busy);

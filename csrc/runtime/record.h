@@ -14,7 +14,8 @@
  *
  * Results and other memory for later steps are new in each call. If such memory is small, the
  * recording stores in its own buffer, from which it is copied; its address is then not part of the
- * key. Likewise a small argument that is only read is copied to a buffer of the recording before each
+ * key. If for CI_PLACED calls it was in one of two places, its address becomes part of the key, and
+ * nothing is copied. A small argument that is only read is copied to a buffer of the recording before each
  * replay, from its third address on. Such arguments are at most half as many as the launches.
  *
  * No thread waits for another: if a recording or its memory is in use, launches are made instead.
@@ -29,6 +30,21 @@
 
 #define CI_MAX_RECORDINGS 16
 #define CI_MAX_KEY 512 /* words */
+#define CI_PLACED 8
+#define CI_UNPLACED 1000 /* calls that are copied after that, if keys with such addresses did not return */
+
+/* The words of a key. */
+typedef enum CiKeyWord {
+    CI_WORD_stays,    /* part of every key */
+    CI_WORD_argument, /* the address of an argument that may be copied */
+    CI_WORD_result    /* that of memory for later steps that may be copied */
+} CiKeyWord;
+
+/* The last two addresses of such memory, and how many calls had one that was known. */
+typedef struct CiPlaces {
+    int64_t known[2];
+    int calls;
+} CiPlaces;
 
 /* Memory that lives only in the partition, shared by recordings. */
 typedef struct CiRecordMemory {
@@ -56,15 +72,17 @@ struct CiRecordings {
     int words, nblocks; /* of a key, of the memory */
     bool *is_moving;    /* words of the key: addresses that differ from call to call, so 0 stands for all */
     int nmoving, max_moving;
+    CiPlaces *places; /* of words that are results */
+    int nmissed;      /* runs with such an address for which there was no recording */
     CiRecording list[CI_MAX_RECORDINGS];
     CiRecordMemory memories[CI_MAX_RECORDINGS];
 };
 
 /* Of the program's memory; why_not: it is never recorded, or NULL. */
 CiRecordings *ci_recordings_new(CiContext *ctx, int words, int nblocks, int max_moving, const char *why_not);
-/* Decides for a run with this key, in which addresses that move become 0; may_move: which words could. NULL: the run makes launches. Otherwise the recording belongs to
+/* Decides for a run with this key, in which addresses of copied memory become 0. NULL: the run makes launches. Otherwise the recording belongs to
  * the run until it leaves: the run replays it if it is `made`, else records it. */
-CiRecording *ci_recordings_enter(CiRecordings *recordings, const CiQueue *queue, int64_t *key, const bool *may_move);
+CiRecording *ci_recordings_enter(CiRecordings *recordings, const CiQueue *queue, int64_t *key, const CiKeyWord *words);
 void ci_recordings_leave(CiRecordings *recordings, CiRecording *recording, bool is_replayed);
 /* Gives a recording of the run's memory of these sizes, for the queue's stream; false: there is none. */
 bool ci_recordings_take(CiRecordings *recordings, CiRecording *recording, const CiQueue *queue,

@@ -436,7 +436,7 @@ cuLaunchKernelEx(const LaunchConfig *config, void *function, void **parameters, 
                           config->stream, parameters, extra);
 }
 
-/* Zeros. The page before a block has the size of the mapping. */
+/* Memory that nothing has written: every float is a NaN. The page before a block has the size of the mapping. */
 void *
 fake_memory_new(size_t size)
 {
@@ -448,6 +448,7 @@ fake_memory_new(size_t size)
         return NULL;
     pthread_once(&once, find_key);
     *(size_t *)(void *)at = all;
+    memset(at + page, 0xff, size);
     if (memory_key >= 0 && pkey_mprotect(at + page, all - page, PROT_READ | PROT_WRITE, memory_key) < 0)
         memory_key = -1;
     return at + page;

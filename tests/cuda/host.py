@@ -219,6 +219,9 @@ INSTRUCTIONS = {
     r'asm volatile\("mma\.sync\.aligned\.m16n8k16\.row\.col\.f32\.(\w+)\..*?"r"\(b\[1\]\)\);': (
         lambda found: f"emulator_mma(d, a, b, {int(found[1] == 'f16')});"
     ),
+    r'asm\("\{\.reg \.b16 l, h;.*?: "r"\(r\)\);': (
+        "s[k] = (float)__builtin_bit_cast(_Float16, (uint16_t)r), s[k + 1] = (float)__builtin_bit_cast(_Float16, (uint16_t)(r >> 16));"
+    ),
     r'asm\("cvt\.f32\.f16 %0, %1;" : "=f"\(a\) : "h"\(h\)\);': "a = (float)__builtin_bit_cast(_Float16, h);",
     r'asm\("cvt\.f32\.f16 %0, %1;" : "=f"\(r\) : "h"\(h\)\);': "r = (float)__builtin_bit_cast(_Float16, h);",
     r'asm\("ex2\.approx\.ftz\.f32 %0, %1;" : "=f"\(y\) : "f"\(a\)\);': "y = exp2f(a);",

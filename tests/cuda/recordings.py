@@ -110,6 +110,40 @@ def check_moving(w):
         say("arguments that move: replays", replays == 6)
 
 
+def check_settled(x, w):
+    """Results that get the same memory again are stored there by the recording; other ones are copied as before."""
+    recorded, want = cinductor.compile(rows_of, options=GRAPHS), [r.numpy() for r in cinductor.compile(rows_of)(x, w)]
+
+    def copies(call):
+        before = count("cuMemcpyDtoDAsync_v2"), count("cuGraphLaunch")
+        result = call(x, w)
+        made = count("cuMemcpyDtoDAsync_v2") - before[0], count("cuGraphLaunch") - before[1]
+        return result, made
+
+    for _ in range(4):
+        first = copies(recorded)[1]
+    for _ in range(10):
+        copies(recorded)
+    got, settled = copies(recorded)
+    say("results in the same place", same(got, want))
+    kept = [got] + [recorded(x, w) for _ in range(3)]
+    last, moved = copies(recorded)
+    say("results in other places", all(same(got, want) for got in [*kept, last]))
+    alternate = None
+    for _ in range(16):  # an old result lives while the next one is computed
+        alternate, both = copies(recorded)
+    say("results in two places", same(alternate, want))
+    random, held, replays = np.random.default_rng(4), [None, None], []
+    for _ in range(150):
+        got, made = copies(recorded)
+        held = [new if random.integers(2) else old for new, old in zip(got, held, strict=True)]
+        replays.append(made[1])
+    say("results in any place", all(old is None or np.array_equal(old.numpy(), b) for old, b in zip(held, want, strict=True)))
+    if EMULATED:
+        say("results in any place: replays", all(replays[100:]))
+        say("results in the same place: copies", (first, settled, moved, both) == ((2, 1), (0, 1), (2, 1), (0, 1)))
+
+
 def products_of_cublas():
     """The number of products that the fake cuBLAS made."""
     library = ctypes.CDLL(os.path.join(os.environ["CINDUCTOR_CUBLAS"], "libcublas.so.13"))
@@ -162,6 +196,7 @@ def main():
     other = cinductor.to_device(random.random((6, 8)).astype("f4"))
     plain = cinductor.compile(layers)
     check_moving(w[0])
+    check_settled(cinductor.to_device(np.full((6, 4), 3, "f4")), w[0])
     calls = [(x, w, 0.5), (other, w, 0.5), (x, w, 1.5), (other, w, 0.5), (x, w, 1.5), (x, w, 0.5)]
     say("other arguments", all(same(f(*c), [r.numpy() for r in plain(*c)]) for c in calls))
     x[0] = 0

@@ -78,6 +78,9 @@ def main():
         *(np.ones(s, "f2") for s in sides("both transposed", SHAPES[1])),
     )
     print("ok" if "ci_multiply_f16" in str(explained.source) else "fail", "the product is one of tiles", flush=True)
+    for steps, is_kernel in ((2048, True), (2049, False)):  # the library shares long sums among blocks
+        explained = cinductor.explain(cinductor.compile(lambda a, b: a @ b, device="cuda"), np.ones((64, steps), "f2"), np.ones((steps, 64), "f2"))
+        print("ok" if ("ci_multiply_f16" in str(explained.source)) == is_kernel else "fail", f"{steps} steps", flush=True)
 
 
 if __name__ == "__main__":

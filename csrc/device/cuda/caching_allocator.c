@@ -71,6 +71,21 @@ take_surplus(CiCudaBlocks *blocks, size_t most)
     return block;
 }
 
+bool
+ci_cuda_block_take_cached(CiCudaState *state, size_t size, void **block)
+{
+    int class = class_of(size, CI_CUDA_BLOCK_CLASSES);
+    *block = class >= 0 ? (void *)(uintptr_t)take(&state->blocks, class) : NULL;
+    return *block;
+}
+
+bool
+ci_cuda_block_keep(CiCudaState *state, void *block, size_t size)
+{
+    int class = class_of(size, CI_CUDA_BLOCK_CLASSES);
+    return class >= 0 && keep(&state->blocks, class, (uintptr_t)block);
+}
+
 int
 ci_cuda_block_take(const CiCudaContextScope *scope, size_t size, CUstream stream, CUdeviceptr *block)
 {

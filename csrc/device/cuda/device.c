@@ -101,6 +101,12 @@ take_block(const CiCudaContextScope *scope, const CiQueue *queue, size_t size, v
 }
 
 static int
+give_block(const CiCudaContextScope *scope, const CiQueue *queue, void *block, size_t size)
+{
+    return ci_cuda_block_give(scope, address(block), size, queue->stream);
+}
+
+static int
 copy_in_now(const CiCudaContextScope *scope, const CiQueue *queue, void *device, const void *host,
             size_t size)
 {
@@ -129,10 +135,35 @@ copy_out_now(const CiCudaContextScope *scope, const CiQueue *queue, void *host, 
 
 CI_CUDA_FUNCTION(reserved, (const CiQueue *queue, size_t *bytes), find_reserved(&scope, bytes))
 CI_CUDA_FUNCTION(keep, (const CiQueue *queue, size_t bytes), keep_at_most(&scope, bytes))
-CI_CUDA_FUNCTION(allocate, (const CiQueue *queue, size_t size, void **block),
+CI_CUDA_FUNCTION(allocate_in_context, (const CiQueue *queue, size_t size, void **block),
                  take_block(&scope, queue, size, block))
-CI_CUDA_PROCEDURE(release, (const CiQueue *queue, void *block, size_t size),
-                  block ? ci_cuda_block_give(&scope, address(block), size, queue->stream) : 0)
+CI_CUDA_PROCEDURE(release_in_context, (const CiQueue *queue, void *block, size_t size),
+                  give_block(&scope, queue, block, size))
+
+/* The state whose cached blocks the queue may use without its context, or NULL. */
+static CiCudaState *
+state_of_blocks(const CiQueue *queue)
+{
+    CiCudaState *state = queue->stream ? NULL : ci_cuda_state(queue);
+    return state && !state->why_not[0] && ci_os_is_marked(state->mark) ? state : NULL;
+}
+
+static int32_t
+allocate(const CiQueue *queue, size_t size, void **block)
+{
+    CiCudaState *state = state_of_blocks(queue);
+    bool is_cached = state && ci_cuda_block_take_cached(state, size, block);
+    return is_cached ? CI_OK : allocate_in_context(queue, size, block);
+}
+
+static void
+release(const CiQueue *queue, void *block, size_t size)
+{
+    CiCudaState *state = block ? state_of_blocks(queue) : NULL;
+    if (block && !(state && ci_cuda_block_keep(state, block, size)))
+        release_in_context(queue, block, size);
+}
+
 CI_CUDA_FUNCTION(copy_in,
                  (const CiQueue *queue, void *device, const void *host, size_t size),
                  copy_in_now(&scope, queue, device, host, size))

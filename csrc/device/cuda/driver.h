@@ -237,6 +237,9 @@ void ci_cuda_unload(const CiQueue *queue, CUmodule module);
  * only, in order after that stream's earlier work with it. */
 int ci_cuda_block_take(const CiCudaContextScope *scope, size_t size, CUstream stream, CUdeviceptr *block);
 int ci_cuda_block_give(const CiCudaContextScope *scope, CUdeviceptr block, size_t size, CUstream stream);
+/* Take and keep cached blocks without a call of the driver; false if there is no such block, or too many. */
+bool ci_cuda_block_take_cached(CiCudaState *state, size_t size, void **block);
+bool ci_cuda_block_keep(CiCudaState *state, void *block, size_t size);
 /* Pinned host memory; freed only when it has no user left. */
 int ci_cuda_host_take(const CiCudaContextScope *scope, size_t size, void **block);
 int ci_cuda_host_give(const CiCudaContextScope *scope, void *block, size_t size);

@@ -24,34 +24,41 @@ ci_interp_copy(CiInterpRun *r, const CiInterpStmt *stmt)
         memcpy(target, (const char *)r->memory[stmt->in[0].memory] + size * from, (size_t)(size * live));
 }
 
-/* One row (or column) of a tile, step by step. */
+/* One row (or column) of a tile of that size, step by step. */
 static void
-read_side(CiInterpRun *r, const CiInterpStmt *stmt, int which, int64_t side, int64_t steps, float *out)
+read_side(CiInterpRun *r, const CiInterpStmt *stmt, int which, int64_t side, int64_t size, int64_t steps, float *out)
 {
     const CiInterpAccess *in = &stmt->in[which];
     int64_t first = ci_formula_evaluate(&in->index.formula, r->env);
     bool is_across = stmt->number >> which & 1;
     for (int64_t s = 0; s < steps; s++) {
-        int64_t along = is_across ? side : s, line = is_across ? s : side, chunk = along % ATOM / CHUNK ^ line % CHUNK;
-        int64_t at = first + along / ATOM * ATOM * steps + line * ATOM + chunk * CHUNK + along % CHUNK;
+        int64_t step = s % ATOM, along = is_across ? side : step, line = is_across ? step : side,
+                chunk = along % ATOM / CHUNK ^ line % CHUNK;
+        int64_t at = first + s / ATOM * size + along / ATOM * ATOM * ATOM + line * ATOM + chunk * CHUNK + along % CHUNK;
         ci_interp_gather(stmt->dtype, &out[s], r->memory[in->memory], at, 1, 1);
     }
 }
 
 static int64_t place_of(int64_t row, int64_t column, int64_t threads);
 
+static float
+rounded(const CiInterpStmt *stmt, float value)
+{
+    uint16_t narrow;
+    ci_interp_scatter(stmt->dtype, &value, &narrow, 0, 1, 1);
+    ci_interp_gather(stmt->dtype, &value, &narrow, 0, 1, 1);
+    return value;
+}
+
 /* A row of what the threads have, rounded to the type of the other factor. */
 static void
-read_own(CiInterpRun *r, const CiInterpStmt *stmt, int64_t row, int64_t threads, float *out)
+read_own(CiInterpRun *r, const CiInterpStmt *stmt, int64_t row, int64_t threads, int64_t steps, float *out)
 {
     const CiInterpAccess *in = &stmt->in[0];
     int64_t first = ci_formula_evaluate(&in->index.formula, r->env);
     const float *own = r->memory[in->memory];
-    for (int64_t s = 0; s < ATOM; s++) {
-        uint16_t narrow;
-        ci_interp_scatter(stmt->dtype, &own[first + place_of(row, s, threads)], &narrow, 0, 1, 1);
-        ci_interp_gather(stmt->dtype, &out[s], &narrow, 0, 1, 1);
-    }
+    for (int64_t s = 0; s < steps; s++)
+        out[s] = rounded(stmt, own[first + place_of(row, s, threads)]);
 }
 
 /* The sum of a row and a column: its thread, and its number among those of the thread. */
@@ -67,30 +74,31 @@ void
 ci_interp_multiply(CiInterpRun *r, const CiInterpStmt *stmt)
 {
     int64_t rows = stmt->value, columns = stmt->lanes, steps = ci_formula_evaluate(&stmt->limit, r->env);
-    float *sums = r->memory[stmt->at.memory], left[ATOM];
-    size_t bytes = sizeof(float) * (size_t)(columns * steps);
+    float *sums = r->memory[stmt->at.memory];
+    size_t bytes = sizeof(float) * (size_t)((columns + 1) * steps);
     if (r->checks) {
         if (!stmt->is_own)
             ci_interp_check_line(r, &stmt->in[0], rows * steps, false);
         ci_interp_check_line(r, &stmt->in[1], columns * steps, false);
     }
-    float *right = steps == ATOM ? ci_allocator_take(r->runtime->allocator, bytes) : NULL;
+    float *right = ci_allocator_take(r->runtime->allocator, bytes), *left = right ? right + columns * steps : NULL;
     if (!right) {
         r->failure = CI_ERR_MEMORY;
         return;
     }
     for (int64_t c = 0; c < columns; c++)
-        read_side(r, stmt, 1, c, steps, right + c * steps);
+        read_side(r, stmt, 1, c, columns * ATOM, steps, right + c * steps);
     for (int64_t row = 0; row < rows; row++) {
         if (stmt->is_own)
-            read_own(r, stmt, row, 2 * rows, left);
+            read_own(r, stmt, row, 2 * rows, steps, left);
         else
-            read_side(r, stmt, 0, row, steps, left);
+            read_side(r, stmt, 0, row, rows * ATOM, steps, left);
         for (int64_t c = 0; c < columns; c++) {
             float *sum = &sums[place_of(row, c, 2 * rows)];
             *sum = stmt->number & 8 ? 0 : *sum;
             for (int64_t s = 0; s < steps; s++)
                 *sum += left[s] * right[c * steps + s];
+            *sum = stmt->number & 16 ? rounded(stmt, *sum) : *sum;
         }
     }
     ci_allocator_give(r->runtime->allocator, right, bytes);

@@ -31,7 +31,8 @@ enum {
     ALONG_LEFT = 1, /* bits of a `multiply` */
     ALONG_RIGHT = 2,
     ENDS = 4,
-    SETS = 8
+    SETS = 8,
+    ROUNDS = 16
 };
 
 #define BINARY 1.4426950408889634 /* binary logarithm of e */
@@ -105,7 +106,7 @@ static void
 open_tiles(Maker *m)
 {
     int64_t offset = 0;
-    CiTile tile = {.dtype = m->loops.narrow, .threads = THREADS, .others = &m->others};
+    CiTile tile = {.dtype = m->loops.narrow, .threads = THREADS, .steps = LINE, .others = &m->others};
     m->row_tile = m->key_tile = m->value_tile = tile;
     m->row_tile.hole = &m->loops.rows;
     m->row_tile.side_var = m->loops.row_var;
@@ -123,6 +124,7 @@ open_tiles(Maker *m)
     m->value_tile.side = m->columns;
     m->value_tile.step_var = m->loops.second->vars[0];
     m->value_tile.step_extent = m->loops.key_extent;
+    m->value_tile.steps = m->nkeys;
     ci_tile_open(&m->b, &m->row_tile, "rows", m->heads, &offset);
     ci_tile_open(&m->b, &m->key_tile, "keys", STAGES * m->heads, &offset);
     ci_tile_open(&m->b, &m->value_tile, "values", STAGES * (m->nkeys / LINE), &offset);
@@ -243,14 +245,15 @@ bring_rows(Maker *m)
 }
 
 static void
-multiply(Maker *m, CiMemory *sums, CiMemory *left, const CiExpr *left_at, const CiTile *right, const CiExpr *right_at, int bits)
+multiply(Maker *m, CiMemory *sums, CiMemory *left, const CiExpr *left_at, const CiTile *right, const CiExpr *right_at, int steps,
+         int bits)
 {
     CiStmt *stmt = ci_build_add(&m->b, CI_STMT_multiply);
     stmt->at = (CiAccess){.memory = sums, .index = number(m, 0)};
     stmt->in[0] = (CiAccess){.memory = left, .index = left_at};
     stmt->in[1] = (CiAccess){.memory = right->memory, .index = times(m, right_at, ci_tile_size(right))};
     stmt->nin = 2;
-    stmt->expr = number(m, LINE);
+    stmt->expr = number(m, steps);
     stmt->limit = number(m, right->side);
     stmt->number = bits + (right->is_across ? ALONG_RIGHT : 0);
 }
@@ -259,19 +262,17 @@ static void
 multiply_keys(Maker *m, const CiExpr *stage)
 {
     for (int k = 0; k < m->heads; k++) {
-        int bits = (k == 0 ? SETS : 0) + (k == m->heads - 1 ? ENDS : 0) + (m->row_tile.is_across ? ALONG_LEFT : 0);
+        int last = ENDS + (m->loops.is_rounded ? ROUNDS : 0),
+            bits = (k == 0 ? SETS : 0) + (k == m->heads - 1 ? last : 0) + (m->row_tile.is_across ? ALONG_LEFT : 0);
         multiply(m, m->scores, m->row_tile.memory, number(m, k * ci_tile_size(&m->row_tile)), &m->key_tile,
-                 plus(m, times(m, stage, m->heads), number(m, k)), bits);
+                 plus(m, times(m, stage, m->heads), number(m, k)), LINE, bits);
     }
 }
 
 static void
 multiply_values(Maker *m, const CiExpr *stage)
 {
-    int parts = m->nkeys / LINE;
-    for (int k = 0; k < parts; k++)
-        multiply(m, m->sums, m->scores, number(m, (int64_t)k * LINE / 2 * THREADS), &m->value_tile,
-                 plus(m, times(m, stage, parts), number(m, k)), ENDS);
+    multiply(m, m->sums, m->scores, number(m, 0), &m->value_tile, times(m, stage, m->nkeys / LINE), m->nkeys, ENDS);
 }
 
 /* ---- a block of keys ---- */

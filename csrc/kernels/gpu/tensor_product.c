@@ -143,6 +143,7 @@ open_tile(Maker *m, bool is_left, int64_t *offset)
                      .step_extent = loops->length,
                      .side = is_left ? m->rows : m->columns,
                      .threads = m->threads,
+                     .steps = CI_TILE_LINE,
                      .others = &m->others};
     ci_tile_open(&m->b, tile, is_left ? "left" : "right", m->stages, offset);
 }

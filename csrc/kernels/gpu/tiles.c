@@ -89,9 +89,9 @@ test_bounds(CiBuild *b, const CiTile *tile, const CiExpr *here, const CiExpr *st
     CiStmt *test = NULL;
     if (!divides(b, tile->side, tile->side_extent))
         test = ci_build_test(b, CI_STMT_if, CI_COMPARE_less, here, tile->side_extent);
-    if (!divides(b, LINE, tile->step_extent) && test)
+    if (!divides(b, tile->steps, tile->step_extent) && test)
         ci_build_and(b, test, CI_COMPARE_less, step, tile->step_extent);
-    else if (!divides(b, LINE, tile->step_extent))
+    else if (!divides(b, tile->steps, tile->step_extent))
         test = ci_build_test(b, CI_STMT_if, CI_COMPARE_less, step, tile->step_extent);
     return test;
 }

@@ -16,6 +16,7 @@ typedef struct CiTile {
     const CiExpr *side_var, *step_var;       /* of the hole */
     const CiExpr *side_extent, *step_extent;
     int side, threads;                       /* rows or columns of a tile; threads that fill it */
+    int steps;                               /* of the tiles that are filled together: a multiple of a line */
     const CiSymbols *others;                 /* of the hole */
     CiMemory *memory;
     bool is_across; /* chunks are along rows (columns), not along steps */

@@ -43,9 +43,9 @@ print_multiply(CiCPrinter *c, const CiStmt *multiply)
 {
     const CiAccess *left = &multiply->in[0], *right = &multiply->in[1];
     bool is_own = left->memory->space == CI_SPACE_thread;
-    const char *along = is_own ? "" : ci_format(c->ctx, "%d, ", multiply->number & 1);
-    ci_text_line(c->out, "%s<%s%d, %d>(%s, %s, %s);",
-                 ci_emit_use(c->base, multiply_name(c->ctx, right->memory->dtype, (int)multiply->limit->value, is_own)), along,
+    const char *first = is_own ? ci_emit_index_text(c->base, multiply->expr) : ci_format(c->ctx, "%d", multiply->number & 1);
+    ci_text_line(c->out, "%s<%s, %d, %d>(%s, %s, %s);",
+                 ci_emit_use(c->base, multiply_name(c->ctx, right->memory->dtype, (int)multiply->limit->value, is_own)), first,
                  multiply->number >> 1 & 1, multiply->number >> 2, multiply->at.memory->name, place(c, left), place(c, right));
 }
 
@@ -110,39 +110,42 @@ add_wgmma_instruction(CiText *out, const char *type, int columns, bool is_own)
 
 /* The steps of a product by wgmma, for a factor in registers or one in a tile. Each group of four warps has 64 rows. A
  * descriptor of a tile has the bytes from one atom along rows to the next, and from eight lines to the next. M: 1, it waits for
- * the end; 2, sums are set. Registers of a left factor may be used again only when the product has ended. */
+ * the end; 2, sums are set; 4, they are rounded. Registers of a left factor may be used again only when the product has ended.
+ * So all S steps of such a factor are one group. */
 static void
 add_wgmma(CiText *out, const char *type, int columns, bool is_own)
 {
     const char *own = is_own ? "own_" : "", *left = is_own ? "" : "L, ";
+    const char *right = is_own ? ci_format(out->ctx, "b + s/4*%d + s%%4*(R ? 2048 : 32)", 128 * columns) : "b + s*(R ? 2048 : 32)";
     ci_text_add(out, "#ifdef CI_WGMMA\n");
     add_wgmma_instruction(out, type, columns, is_own);
     ci_text_add(out,
-                "template <%sint R, int M> static __device__ void ci_multiply_%s%s_%d(float *sums, const %s *left, const uint16_t *right)\n"
+                "template <int %s, int R, int M> static __device__ void ci_multiply_%s%s_%d(float *sums, const %s *left, const uint16_t *right)\n"
                 "{\n",
-                is_own ? "" : "int L, ", own, type, columns, is_own ? "float" : "uint16_t");
+                is_own ? "S" : "L", own, type, columns, is_own ? "float" : "uint16_t");
     if (is_own)
         ci_text_add(out,
                     "    const unsigned b = ci_shared(right);\n"
-                    "    unsigned a[16];\n"
+                    "    unsigned a[S/4];\n"
                     "    #pragma unroll\n"
-                    "    for (int k = 0; k < 16; k++)\n"
+                    "    for (int k = 0; k < S/4; k++)\n"
                     "        a[k] = ci_pair_%s(left[2*k], left[2*k + 1]);\n",
                     type);
     else
         ci_text_add(out, "    const unsigned a = ci_shared(left + (int)threadIdx.x/128*4096), b = ci_shared(right);\n");
     ci_text_add(out,
                 "    ci_begin();\n"
-                "    ci_wgmma_%s%s_%d<%sR, M / 2 == 0>(sums, %s, ci_tile(b));\n"
+                "    ci_wgmma_%s%s_%d<%sR, (M & 2) == 0>(sums, %s, ci_tile(b));\n"
                 "    #pragma unroll\n"
-                "    for (int s = 1; s < 4; s++)\n"
-                "        ci_wgmma_%s%s_%d<%sR, 1>(sums, %s, ci_tile(b + s*(R ? 2048 : 32)));\n"
+                "    for (int s = 1; s < %s; s++)\n"
+                "        ci_wgmma_%s%s_%d<%sR, 1>(sums, %s, ci_tile(%s));\n"
                 "    ci_end();\n"
                 "    ci_multiplied<%s>();\n"
+                "    ci_round_%s<M & 4 ? %d : 0>(sums);\n"
                 "}\n"
                 "#endif\n",
-                own, type, columns, left, is_own ? "a" : "ci_tile(a)", own, type, columns, left,
-                is_own ? "a + 4*s" : "ci_tile(a + s*(L ? 2048 : 32))", is_own ? "0" : "M % 2 ? 0 : 1");
+                own, type, columns, left, is_own ? "a" : "ci_tile(a)", is_own ? "S/16" : "4", own, type, columns, left,
+                is_own ? "a + 4*s" : "ci_tile(a + s*(L ? 2048 : 32))", right, is_own ? "0" : "M % 2 ? 0 : 1", type, columns / 2);
 }
 
 /* The steps of a product by mma, for a factor in registers or one in a tile. */
@@ -151,16 +154,18 @@ add_mma(CiText *out, const char *type, int columns, bool is_own)
 {
     ci_text_add(out,
                 "#ifndef CI_WGMMA\n"
-                "template <%sint R, int M> static __device__ void ci_multiply_%s%s_%d(float *sums, const %s *left, const uint16_t *right)\n"
+                "template <int %s, int R, int M> static __device__ void ci_multiply_%s%s_%d(float *sums, const %s *left, const uint16_t *right)\n"
                 "{\n"
                 "    const int lane = (int)threadIdx.x %% 32, row = (int)threadIdx.x/32*16, low = lane/8 %% 2*8, high = lane/16*8, at = lane %% 8;\n"
                 "    #pragma unroll\n"
-                "    for (int k = 0; k < %d && M / 2; k++)\n"
+                "    for (int k = 0; k < %d && M & 2; k++)\n"
                 "        sums[k] = 0;\n"
                 "    #pragma unroll\n"
-                "    for (int s = 0; s < 64; s += 16) {\n"
+                "    for (int s = 0; s < %s; s += 16) {\n"
+                "        const uint16_t *const tile = right + s/64*%d;\n"
                 "        unsigned a[4], b[4];\n",
-                is_own ? "" : "int L, ", is_own ? "own_" : "", type, columns, is_own ? "float" : "uint16_t", columns / 2);
+                is_own ? "S" : "L", is_own ? "own_" : "", type, columns, is_own ? "float" : "uint16_t", columns / 2,
+                is_own ? "S" : "64", 64 * columns);
     if (is_own)
         ci_text_add(out,
                     "        #pragma unroll\n"
@@ -172,14 +177,15 @@ add_mma(CiText *out, const char *type, int columns, bool is_own)
     ci_text_add(out,
                 "        #pragma unroll\n"
                 "        for (int c = 0; c < %d; c += 16) {\n"
-                "            ci_fragments<R>(b, right + (R ? ci_chunk((c + high)/8, s + low + at) : ci_chunk((s + low)/8, c + high + at)));\n"
+                "            ci_fragments<R>(b, tile + (R ? ci_chunk((c + high)/8, s%%64 + low + at) : ci_chunk((s%%64 + low)/8, c + high + at)));\n"
                 "            ci_mma_%s(sums + c/2, a, b);\n"
                 "            ci_mma_%s(sums + c/2 + 4, a, b + 2);\n"
                 "        }\n"
                 "    }\n"
+                "    ci_round_%s<M & 4 ? %d : 0>(sums);\n"
                 "}\n"
                 "#endif\n",
-                columns, type, type);
+                columns, type, type, type, columns / 2);
 }
 
 static const char fragments[] =
@@ -197,20 +203,28 @@ static void
 add_type(CiText *out, CiEmitter *e, CiDtype dtype)
 {
     const char *type = ci_dtype_name(dtype);
-    bool uses[2][3], has_own = false, has_any = false;
+    bool uses[2][3], has_any = false;
     for (int is_own = 0; is_own < 2; is_own++)
         for (int k = 0; k < 3; k++) {
             uses[is_own][k] = ci_emit_uses(e, multiply_name(e->ctx, dtype, 64 << k, is_own));
             has_any |= uses[is_own][k];
-            has_own |= is_own && uses[is_own][k];
         }
     if (!has_any)
         return;
-    if (has_own)
-        ci_text_add(out,
-                    "static __device__ unsigned ci_pair_%s(float a, float b) { unsigned r; asm(\"cvt.rn.%sx2.f32 %%0, %%1, %%2;\" : "
-                    "\"=r\"(r) : \"f\"(b), \"f\"(a)); return r; }\n",
-                    type, type);
+    ci_text_add(out,
+                "static __device__ unsigned ci_pair_%s(float a, float b) { unsigned r; asm(\"cvt.rn.%sx2.f32 %%0, %%1, %%2;\" : "
+                "\"=r\"(r) : \"f\"(b), \"f\"(a)); return r; }\n"
+                "template <int N> static __device__ void ci_round_%s(float *s)\n"
+                "{\n"
+                "    #pragma unroll\n"
+                "    for (int k = 0; k < N; k += 2) {\n"
+                "        const unsigned r = ci_pair_%s(s[k], s[k + 1]);\n"
+                "        %s\n"
+                "    }\n"
+                "}\n",
+                type, type, type, type,
+                dtype == CI_DTYPE_f16 ? "asm(\"{.reg .b16 l, h; mov.b32 {l, h}, %2; cvt.f32.f16 %0, l; cvt.f32.f16 %1, h;}\" : \"=f\"(s[k]), \"=f\"(s[k + 1]) : \"r\"(r));"
+                                      : "s[k] = __int_as_float((int)(r << 16)), s[k + 1] = __int_as_float((int)(r & 0xffff0000));");
     ci_text_add(out,
                 "static __device__ void ci_mma_%s(float *d, const unsigned *a, const unsigned *b) { "
                 "asm volatile(\"mma.sync.aligned.m16n8k16.row.col.f32.%s.%s.f32 {%%0, %%1, %%2, %%3}, "
