@@ -11,7 +11,6 @@ from torch import nn
 from torch.nn.utils import parametrizations
 from torch.utils.checkpoint import checkpoint, checkpoint_sequential
 
-
 # ---- losses ----
 
 

@@ -13,7 +13,6 @@ import torch.nn.functional as F
 
 import cinductor.torch
 
-
 # ---- memory ----
 
 

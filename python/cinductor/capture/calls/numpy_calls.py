@@ -355,31 +355,31 @@ def call_of_draws(scope: Hooks, f: Draw, args: tuple[Any, ...], kwargs: dict[str
     return call_function(scope, source, (getattr(f.generator, draw), population, *args[1:]), kwargs)
 
 
-VECTORIZE = ("otypes", "excluded", "signature", "cache", "pyfunc")  # attributes of np.vectorize's object
+VECTORIZE = ("otypes", "excluded", "signature", "cache", "pyfunc", "_ufunc")  # attributes of np.vectorize's object
 
 
 def call_vectorized(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A call of np.vectorize's object: a loop over elements that inlines its function."""
     stage = scope.stage
-    otypes, excluded, signature, cache, function = (scope.attr(f, name) for name in VECTORIZE)
+    otypes, excluded, signature, cache, function, kept = (scope.attr(f, name) for name in VECTORIZE)
     otypes = [] if otypes is None else [*scope.iter(otypes)]  # a text, or from NumPy 2.5 on a list
     args = tuple(stage.lift_nested(a) for a in args)
     plain = not kwargs and scope.not_(excluded) and signature is None and not cache and len(otypes) <= 1
     has_array = any(type(a) is Traced and a.ndim and stage.tracer.is_positive(a.size) for a in args)
     is_inlined = plain and has_array and type(function) is types.FunctionType
-    is_kept = is_inlined and otypes and len(args) not in f._ufunc and stage.tracer.in_region  # in an arm that may not run
-    if not is_inlined or is_kept or (otypes and not is_called_by(f, function, len(args))):
+    is_kept = is_inlined and otypes and len(args) not in kept and stage.tracer.in_region  # in an arm that may not run
+    if not is_inlined or is_kept or (otypes and not is_called_by(kept, function, len(args))):
         return call_unknown(scope, f, args, kwargs)
     dtype = np.dtype(otypes[0]) if otypes else None
     return call_function(scope, composites.vectorized, (function, dtype, *args), {})  # type: ignore[arg-type]
 
 
-def is_called_by(f: Any, function: Any, count: int) -> bool:
+def is_called_by(kept: dict[int, Any], function: Any, count: int) -> bool:
     """True if np.vectorize's object calls this function, which is its `pyfunc`. If it has dtypes, its first call keeps the
-    function that it calls for so many arguments, and later ones call that.
+    function that it calls for so many arguments, and later ones call that. kept: these functions.
     """
-    kept = f._ufunc.setdefault(count, np.frompyfunc(function, count, 1))
-    return any(part is function for part in gc.get_referents(kept))
+    called = kept.setdefault(count, np.frompyfunc(function, count, 1))
+    return any(part is function for part in gc.get_referents(called))
 
 
 def call_ufunc_at(scope: Hooks, f: Any, args: tuple[Any, ...]) -> Any:
