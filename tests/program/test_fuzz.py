@@ -249,6 +249,10 @@ def test_operands(seeds, tmp_path, everything_is_compiled):
         check_loops(seed, tmp_path, ["interp", "dynamic"], operand_generator.Generator)
 
 
+def test_a_view_of_a_closed_block_when_the_rest_runs_in_numpy(tmp_path, everything_is_compiled):
+    check_loops(856402233, tmp_path, ["unfused"], operand_generator.Generator)
+
+
 @pytest.mark.parametrize("seeds", batches(FALLING), ids=lambda s: f"{s[0]}-{s[-1]}")
 def test_falls_in_expressions(seeds, tmp_path, everything_is_compiled):
     for seed in seeds:
