@@ -125,8 +125,8 @@ def test_new_programs(number, tmp_path, pieces_are_compiled):
 LOOPS = [*range(60), 2964097208, 70067, 70093, 70178, 3321422140, 4040863078, 3242387038, 943660347, 921017880, 2335782939, 2740258806, 2178290743,
          1937621765, 3187758362, 786243343, 2533621704, 4117872429]
 # The last one is a regression test: an array that iterations reverse until one returns it.
-# Regression tests: a loop of fewer iterations than the ones like it ran before their regions.
-LISTS = [2309850891]
+# Regression tests: a loop of fewer iterations than the ones like it ran before their regions; a list of NumPy's and Python's floats.
+LISTS = [2309850891, 2774204822]
 WIDE_LOOPS, BOUND = range(40), [*range(60), 3633115973]
 # The last fourteen are regression tests. The result of an inner function; a `finally` that returns; the possible types of a
 # value after many branches; a name that only pieces bind. A view whose size depends on data; the stride order of an
