@@ -171,8 +171,8 @@ def holds(tracer: _core.Tracer, like: object, item: object) -> bool:
 
 
 def like_of(tracer: _core.Tracer, items: Iterable[Any], stored: tuple[Any, ...] = ()) -> Any:
-    """An item whose columns can store all of these exactly, and those of the columns of an item of which some are stored, with
-    the `Type` of tagged numbers in place of a leaf of two classes; None if there is none.
+    """An item whose columns can store all of these exactly; None if there is none. It has the `Type` of tagged numbers in place
+    of a leaf of two classes. stored: an item that has the classes of numbers in columns.
     """
     given = list(items)
     like = joined_of(iter([*stored, *given]))
