@@ -765,7 +765,7 @@ def lists_of_numbers(seed):
     return "import numpy as np\ndef program(x, t, k):\n" + textwrap.indent(text, "    "), (np.arange(1, 8).astype(dtype), 1.3, 5)
 
 
-@pytest.mark.parametrize("first", range(0, 240, 20))
+@pytest.mark.parametrize("first", [*range(0, 240, 20), 1020, 1220])
 def test_numbers_of_two_classes_stay_exact(first, tmp_path):
     for seed in range(first, first + 20):
         source, arguments = lists_of_numbers(seed)
