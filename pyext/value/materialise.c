@@ -13,15 +13,26 @@ is_known(const CxTraced *t)
             (cx_kind(t) == CI_KIND_scalar && s->source == CX_SOURCE_constant));
 }
 
+/* The values of expressions after the pending graph has run. A symbol that is still unknown belongs
+ * to a loop or branch: its value there is not one value. */
+static int
+values_of(CxTracer *tracer, int n, const CiExpr *const *exprs, int64_t *values)
+{
+    for (int k = 0; k < n; k++)
+        if (!cx_size_is_known(tracer, exprs[k]))
+            return cx_region_break(tracer, "the value of a loop variable is needed");
+    return cx_size_values(tracer, n, exprs, values);
+}
+
 static PyObject *
 real_view(CxTraced *t, const CxStorage *s)
 {
     const CxView *v = t->view;
     int64_t sizes[CI_MAX_RANK], strides[CI_MAX_RANK], offset;
 
-    if (cx_size_values(t->tracer, v->rank, v->sizes, sizes) < 0 ||
-        cx_size_values(t->tracer, v->rank, v->strides, strides) < 0 ||
-        cx_size_values(t->tracer, 1, &v->offset, &offset) < 0)
+    if (values_of(t->tracer, v->rank, v->sizes, sizes) < 0 ||
+        values_of(t->tracer, v->rank, v->strides, strides) < 0 ||
+        values_of(t->tracer, 1, &v->offset, &offset) < 0)
         return NULL;
     return cx_array_view(t->tracer->state, s->value, v->dtype, v->rank, sizes, strides, offset,
                          cx_access(t));
@@ -46,11 +57,7 @@ int_value(CxTraced *t)
 
     if (!cx_size_is_known(tracer, s->expr) && run_pending(tracer) < 0)
         return NULL;
-    if (!cx_size_is_known(tracer, s->expr)) {
-        (void)cx_region_break(tracer, "the value of a loop variable is needed");
-        return NULL;
-    }
-    if (cx_size_values(tracer, 1, &s->expr, &value) < 0)
+    if (values_of(tracer, 1, &s->expr, &value) < 0)
         return NULL;
     s->value = PyLong_FromLongLong(value);
     return Py_XNewRef(s->value);

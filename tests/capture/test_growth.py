@@ -1,6 +1,10 @@
 """Tests lists to which loops append: the loop is one region, and the appended items are in a buffer."""
 
 import copy
+import functools
+import importlib.util
+import random
+import textwrap
 
 import cases
 import numpy as np
@@ -733,3 +737,45 @@ def test_a_position_after_an_effect_is_pythons(take, backend):
             except IndexError as error:
                 outcomes.append(str(error))
         assert outcomes[0] == outcomes[1]
+
+
+# --- numbers of two classes in one list ---
+
+
+NUMBERS = ["v", "x[0]", "t", "t * 0.1", "0.1", "2.5", "k", "k + 2**60", "2**60 + 1", "np.float32(0.1)", "np.float64(0.1)", "True", "i"]
+
+
+def lists_of_numbers(seed):
+    """A function that appends numbers of a few classes to a list, in loops and branches, and its arguments."""
+    draw = random.Random(seed)
+    some = draw.sample(NUMBERS, draw.choice([2, 3]))
+    one = functools.partial(draw.choice, some)
+    begin = ", ".join(n for n in draw.choices(some, k=draw.randrange(3)) if n not in ("v", "i"))
+    lines = ["i, v = 0, x[1]", f"found = [{begin}]"]
+    parts = [
+        f"for i, v in enumerate(x):\n    if v > 3:\n        found.append({one()})",
+        f"if x[2] > t:\n    found.append({one()})",
+        f"for i, v in enumerate(x):\n    found.append({one()} if v > 5 else {one()})",
+        f"found.append({one()})",
+        "print(end='', flush=True)",
+    ]
+    lines += draw.sample(parts, 4)
+    text = "\n".join(lines) + "\nreturn found"
+    dtype = draw.choice([np.float32, np.float64, np.int32])
+    return "import numpy as np\ndef program(x, t, k):\n" + textwrap.indent(text, "    "), (np.arange(1, 8).astype(dtype), 1.3, 5)
+
+
+@pytest.mark.parametrize("first", [*range(0, 240, 20), 1020, 1220])
+def test_numbers_of_two_classes_stay_exact(first, tmp_path):
+    for seed in range(first, first + 20):
+        source, arguments = lists_of_numbers(seed)
+        path = tmp_path / f"numbers_{seed}.py"
+        path.write_text(source)
+        spec = importlib.util.spec_from_file_location(path.stem, path)
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        compiled = cinductor.compile(module.program, backend="interp", dynamic=None if seed % 2 else True)
+        want = module.program(*arguments)
+        for _ in range(2):
+            got = compiled(*arguments)
+            assert [(type(v), v) for v in got] == [(type(v), v) for v in want], source

@@ -390,3 +390,27 @@ def test_a_count_outlives_what_was_counted(fn, pieces_are_compiled):
     for y in (np.array([5.0]), np.array([1.0, 2, 3]), np.arange(12.0), np.zeros(0)):
         for _ in range(2):
             assert_same(compiled(y.copy(), 1.0), fn(y.copy(), 1.0))
+
+
+def rotated_after_an_effect(x, t, k):
+    """The last loops of the inner name run fewer iterations than the first ones need before their regions."""
+    for i in range(len(x)):
+        first = []
+        if k:
+            first.append(t)
+        print(end="", flush=True)
+        s = first[-1] if first else x[0]
+        b, c = np.zeros_like(x), np.zeros_like(x)
+        for _ in range(i, len(x)):
+            a = (b + c) * 0.5 + s
+            a, b, c = b, c, a
+    return a, b, c
+
+
+def test_a_loop_may_run_fewer_iterations_than_before_its_region():
+    compiled = cinductor.compile(rotated_after_an_effect, backend="interp", dynamic=True)
+    for n in (7, 7, 3, 1, 12):
+        x = np.arange(1, 1 + n).astype(np.float32)
+        for k in (3, 0):
+            got, want = (fn(x.copy(), np.float64(1.5), k) for fn in (compiled, rotated_after_an_effect))
+            assert_same(got, want)

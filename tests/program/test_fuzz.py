@@ -125,6 +125,8 @@ def test_new_programs(number, tmp_path, pieces_are_compiled):
 LOOPS = [*range(60), 2964097208, 70067, 70093, 70178, 3321422140, 4040863078, 3242387038, 943660347, 921017880, 2335782939, 2740258806, 2178290743,
          1937621765, 3187758362, 786243343, 2533621704, 4117872429]
 # The last one is a regression test: an array that iterations reverse until one returns it.
+# Regression tests: a loop of fewer iterations than the ones like it ran before their regions; a list of NumPy's and Python's floats.
+LISTS = [2309850891, 2774204822]
 WIDE_LOOPS, BOUND = range(40), [*range(60), 3633115973]
 # The last fourteen are regression tests. The result of an inner function; a `finally` that returns; the possible types of a
 # value after many branches; a name that only pieces bind. A view whose size depends on data; the stride order of an
@@ -230,6 +232,11 @@ def test_wide_loops(seeds, tmp_path, everything_is_compiled):
             check_loops(seed, tmp_path, ["interp", "dynamic"], loop_generator.Lists)
 
 
+@pytest.mark.parametrize("seed", LISTS)
+def test_lists(seed, tmp_path, everything_is_compiled):
+    check_loops(seed, tmp_path, ["c", "dynamic"], loop_generator.Lists)
+
+
 @pytest.mark.parametrize("seeds", batches(BOUND), ids=lambda s: f"{s[0]}-{s[-1]}")
 def test_names_that_may_be_unbound(seeds, tmp_path, everything_is_compiled):
     for seed in seeds:
@@ -240,6 +247,10 @@ def test_names_that_may_be_unbound(seeds, tmp_path, everything_is_compiled):
 def test_operands(seeds, tmp_path, everything_is_compiled):
     for seed in seeds:
         check_loops(seed, tmp_path, ["interp", "dynamic"], operand_generator.Generator)
+
+
+def test_a_view_of_a_closed_block_when_the_rest_runs_in_numpy(tmp_path, everything_is_compiled):
+    check_loops(856402233, tmp_path, ["unfused"], operand_generator.Generator)
 
 
 @pytest.mark.parametrize("seeds", batches(FALLING), ids=lambda s: f"{s[0]}-{s[-1]}")

@@ -20,7 +20,6 @@ NUMBERS = frozenset({bool, int, float, complex})
 ATOMS = frozenset({*NUMBERS, str, bytes, type(None), type(Ellipsis), range, slice})
 PYTHON_DTYPES = {bool: "?", int: "i8", float: "f8", complex: "c16"}
 INT64 = 1 << 63
-LARGE_SIZE = 1 << 48  # sizes are smaller, and larger int arguments are no sizes
 EXACT_INTS = {"f": 1 << 24, "d": 1 << 53}  # smaller ints are exact, by the float's dtype
 Size = int | Traced
 UINT64 = np.dtype(np.uint64)  # of Python ints that exceed int64 and are not negative
@@ -208,7 +207,7 @@ def lifted(tracer: Any, value: Any, kind: str, dtype: np.dtype) -> Any:
 def exact_float(tracer: Any, value: Any, kind: str, dtype: np.dtype) -> Any:
     """A traced int as a float, which is exact if the program's check holds."""
     number, limit = tracer.as_scalar(value), EXACT_INTS[dtype.char]
-    if not value.is_expression or limit < LARGE_SIZE:
+    if not (value.is_expression and all(map(tracer.is_positive, (limit - value, limit + value)))):
         small = tracer.apply("logical_and", number > -limit, number < limit)
         tracer.check(small, "an int that a float does not hold")
     number = tracer.cast(number, dtype)

@@ -196,7 +196,7 @@ def columns_of_keys(scope: Hooks, key: Any, value: Any) -> Any:
         return (made,) if made.ndim == 1 else None
     if grown is not None and not grown.is_sized:
         return None if any(column.tags is not None for column in grown.columns) else tuple(c.rows for c in grown.copied())
-    if grown is not None or not made or (like := like_of(made)) is None:
+    if grown is not None or not made or (like := like_of(scope.stage.tracer, made)) is None:
         return None
     kinds = [number_kind(leaf) for leaf in leaves(like)]
     return None if None in kinds else tuple(scope.call(np.array, [leaves(item)[k] for item in made], kind[1]) for k, kind in enumerate(kinds))  # type: ignore[index]

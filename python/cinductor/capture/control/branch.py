@@ -12,6 +12,7 @@ numbers, it is always computed and the value is selected; otherwise it becomes a
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import Any, NoReturn
 
 from ... import _core
@@ -148,10 +149,7 @@ class Branch(Region):
         if kind is None or self.is_plain or self.is_over:
             return False
         if kind is Rerun and error.args[0] is self:
-            self.drop()
-            self.make_columns(error.args[1:])
-            self.open()
-            return True
+            return self.rerun(error.args[1:])
         try:
             if (reason := reason_of(error)) is not None:
                 return self.fall_back(reason)
@@ -164,6 +162,17 @@ class Branch(Region):
             return self.fall_back(other.args[0])
         self.forget()
         return False
+
+    def rerun(self, wants: Iterable[Callable[[Region], None]]) -> bool:
+        """Start again with containers in columns; if they cannot be made, Python evaluates the condition."""
+        self.drop()
+        try:
+            self.make_columns(wants)
+        except RegionBreak as error:
+            self.open()
+            return self.fall_back(error.args[0])
+        self.open()
+        return True
 
     # --- end states ---
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from ... import _core
 from ..kinds import (
+    EXACT_INTS,
     classes_of,
     have_same_structure,
     is_same,
@@ -82,10 +83,19 @@ class Column:
         """Store the items of another column, which are of this kind or, if this one has tags, of one of its classes."""
         rows, tags = other.rows, other.tags
         if rows.dtype != self.rows.dtype:
-            rows = scope.stage.tracer.cast(rows, self.rows.dtype)
+            rows = self.cast(scope, rows)
         scope.item_slot(self.rows, part).value = rows
         if self.tags is not None:
             scope.item_slot(self.tags, part).value = self.tag_of(scope, other.like) if tags is None else tags
+
+    def cast(self, scope: Hooks, rows: Traced) -> Any:
+        """Numbers of another dtype in this one's. Ints must be small, which the program checks; other numbers may not fit."""
+        tracer, limit = scope.stage.tracer, EXACT_INTS.get(self.rows.dtype.char)
+        if limit is None or rows.dtype != np.int64 or not tracer.may_check():
+            raise _core.RegionBreak(SEVERAL_TYPES, "", 0)
+        small = tracer.apply("logical_and", rows > -limit, rows < limit)
+        tracer.check(scope.call(np.all, small), "ints that a float does not hold")
+        return tracer.cast(rows, self.rows.dtype)
 
     @property
     def axes(self) -> list[int]:
@@ -152,11 +162,26 @@ def is_alike(item: object, like: object) -> bool:
     )
 
 
-def like_of(items: Iterable[Any]) -> Any:
-    """An item whose columns can store all of these, with the `Type` of tagged numbers in place of a leaf of two classes;
-    None if there is none.
+def holds(tracer: _core.Tracer, like: object, item: object) -> bool:
+    """True if the columns of an item can store the numbers of this one exactly."""
+    return is_alike(item, like) and all(
+        type(kind) is not lattice.Type or lattice.can_lift(tracer, leaf, kind)
+        for leaf, kind in zip(leaves(item), leaves(like), strict=True)
+    )
+
+
+def like_of(tracer: _core.Tracer, items: Iterable[Any], stored: tuple[Any, ...] = ()) -> Any:
+    """An item whose columns can store all of these exactly; None if there is none. It has the `Type` of tagged numbers in place
+    of a leaf of two classes. stored: an item that has the classes of numbers in columns.
     """
-    remaining = iter(items)
+    given = list(items)
+    like = joined_of(iter([*stored, *given]))
+    has_two = like is not None and any(type(leaf) is lattice.Type for leaf in leaves(like))
+    return None if has_two and not all(holds(tracer, like, item) for item in given) else like
+
+
+def joined_of(remaining: Iterator[Any]) -> Any:
+    """An item that has the classes of the numbers in all of these; None if there is none."""
     first = next(remaining)
     found = [(leaf, classes_in(leaf)) for leaf in leaves(first)]
     for item in remaining:

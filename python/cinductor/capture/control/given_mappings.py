@@ -210,7 +210,7 @@ def want_mapping(scope: Hooks, value: DictOrSet, key: object, *item: object) -> 
     if value and not item:
         key = as_key(stage.tracer, key, next(iter(value)))
     items = [*item, *value.values()] if is_a(value, dict) else []
-    like = like_of(stage.tracer.paced(items)) if items else ()
+    like = like_of(stage.tracer, stage.tracer.paced(items)) if items else ()
     if like is None or not all(is_key_like(known, key) for known in value):
         return
     region = stage.state.active[-1]

@@ -166,7 +166,7 @@ def join_arrays(tracer: _core.Tracer, a: Traced, b: Traced, head: Head | None, n
     return Buffered(axes) if axes else Joined("array", a.dtype)
 
 
-def can_lift(tracer: _core.Tracer, value: object, joined: Joined) -> bool:
+def can_lift(tracer: _core.Tracer, value: object, joined: Joined | Type) -> bool:
     """True if a number has one of the two classes, and the tagged number can have its value."""
     if type(value) is Traced:
         if value.dtype == joined.dtype:

@@ -29,7 +29,7 @@ from ..iterators import Items
 from ..kinds import Size, have_same_structure, is_int, is_same, is_tagged, leaves, rebuilt, strength
 from ..made_lists import listed, queue_of, tuples
 from ..objects import MISSING, SINGLE, Traced, is_internal, is_record
-from .columns import SEVERAL_TYPES, Column, empty_columns, is_alike, like_of, number_kind
+from .columns import SEVERAL_TYPES, Column, empty_columns, holds, is_alike, like_of, number_kind
 from .region import Region, RegionBreak
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ class ListBuffer(Columns):
         """The list as columns of both classes of numbers, if the item has another class: the construct that knows it
         starts again.
         """
-        like = like_of([self.like, item])
+        like = like_of(self.tracer, [item], (self.like,))
         if like is None or type(self) not in (ListBuffer, Queue):
             self.fail(SEVERAL_TYPES)
         active = self.state.active
@@ -223,7 +223,7 @@ class ListBuffer(Columns):
         """True if an item that columns cannot store turns it into an ordinary list: this happens without a region,
         where the call cannot restart.
         """
-        if self.spare and is_alike(item, self.like):
+        if self.spare and holds(self.tracer, self.like, item):
             return False
         return self.becomes_list()
 
@@ -489,7 +489,7 @@ def may_be_columns(tracer: _core.Tracer, now: Iterable[Any], before: Collection[
     """True if a list or deque that held something holds numbers, or tuples of numbers, of one type, now and before."""
     if not is_sequence(now) or not before or any(is_internal(type(v)) for v in tracer.paced(now) if type(v) is not Traced):
         return False
-    return like_of(tracer.paced([*before, *now])) is not None
+    return like_of(tracer, tracer.paced([*before, *now])) is not None
 
 
 def want_buffer(region: Region, container: list[Any], item: object, before: Collection[Any] = ()) -> Any:
@@ -498,11 +498,11 @@ def want_buffer(region: Region, container: list[Any], item: object, before: Coll
     """
     if not is_sequence(container):
         region.fail("data decide how a deque grows that has a greatest length")
-    if like_of([item]) is None:
+    if like_of(region.tracer, [item]) is None:
         region.fail("data decide how a list grows, and its items are no numbers")
     now = [v for v in region.tracer.paced(container) if type(v) is Traced or not is_internal(type(v))]  # without the unknown prefix
     known = [*now, *before]
-    if (like := like_of(region.tracer.paced([item, *known]))) is None:
+    if (like := like_of(region.tracer, region.tracer.paced([item, *known]))) is None:
         region.fail(SEVERAL_TYPES)  # now, because nothing can be undone when the columns are made
     if len(known) > MAX_HELD and any(type(leaf) is Traced for v in known for leaf in leaves(v)):
         region.fail("a list grows that has thousands of items")
@@ -528,8 +528,15 @@ def remake(reached_by: object, buffer: ListBuffer, like: object, more: Size, reg
     """Make columns for numbers of more classes, or for more items, of a list that is stored as columns."""
     scope, room = buffer.scope, buffer.room if type(more) is int and more == 0 else buffer.room + (more + SPARE)
     columns = empty_columns(scope, like, room)
-    for old, column in zip(buffer.columns, columns, strict=True):
-        column.assign(scope, slice(0, buffer.room), old)
+    is_widened = like is not buffer.like and not (type(buffer.length) is int and buffer.length == 0)
+    if is_widened and type(buffer) is not ListBuffer:  # its items are not the first rows
+        buffer.fail(SEVERAL_TYPES)
+    if is_widened:
+        for part, column in zip(buffer.copied(), columns, strict=True):
+            column.assign(scope, slice(0, buffer.size()), part)
+    elif like is buffer.like:
+        for old, column in zip(buffer.columns, columns, strict=True):
+            column.assign(scope, slice(0, buffer.room), old)
     is_fixed = buffer.region is None
     made = type(buffer)(scope, buffer.container, like, columns, buffer.length, room, None if is_fixed else region)
     made.reached_by, made.cells, made.spare = reached_by, buffer.cells, buffer.spare if room is buffer.room else made.spare

@@ -149,10 +149,17 @@ class Loop(LoopRegion):
             return False
         length = self.items.length
         if self.phase == PEEL and type(length) is Traced:
-            if not self.makes_iteration(length - self.position):
-                self.fail("whether the loop runs an iteration is known only when the program runs")
-            return False
+            if self.makes_iteration(left := length - self.position):
+                return False
+            if type(left > 0) is Traced:
+                self.stop_peeling("whether the loop runs an iteration is known only when the program runs")
         return self.position >= int(length)
+
+    def stop_peeling(self, reason: str) -> None:
+        """Python goes on with the loop, after the iterations that ran before the region. An enclosing region is given up."""
+        if self.tracer.in_region:
+            self.fail(reason)
+        self.run_plain(reason, self.position, self.now)
 
     @property
     def is_early(self) -> bool:
@@ -348,15 +355,19 @@ class Loop(LoopRegion):
             if is_a(error, RegionBreak):
                 return False
             raise RegionBreak(reason, self.scope.file, self.site.line) from None
+        self.run_plain(reason, self.plan.peel, before)
+        return True
+
+    def run_plain(self, reason: str, position: int, names: dict[str, Any]) -> None:
+        """Python runs the loop from this iteration on, which begins with these names."""
         self.plan.plain = reason
         self.regions.note_pythons()
         self.regions.report(self.scope, self.site, reason)
         self.phase = PLAIN
-        self.position, self.tail = self.plan.peel, 0
-        self.move(self.plan.peel)
-        self.heads = before
+        self.position, self.tail = position, 0
+        self.move(position)
+        self.heads = names
         self.restores = True
-        return True
 
     # --- runs of the body ---
 
