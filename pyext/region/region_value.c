@@ -47,6 +47,7 @@ typedef struct Define {
     CxTraced *value;
     int64_t low;
     const CiExpr *limit, *symbol;
+    int is_closed; /* limit is a value of the int */
 } Define;
 
 static void
@@ -54,10 +55,13 @@ body_symbol(CiContext *ctx, void *arg)
 {
     Define *d = arg;
     const char *name = ci_format(ctx, "u%d", d->tracer->nsymbols++);
+    if (d->is_closed && d->limit != NULL)
+        d->limit = ci_expr_add(d->tracer->sym, d->limit, d->tracer->one);
     d->symbol = ci_expr_unbacked(d->tracer->sym, name, d->low, d->limit);
 }
 
-/* define(int, low, limit): a data-dependent int as an expression; a bound of None is absent. */
+/* define(int, low, limit, is_closed): a data-dependent int in [low, limit), or in [low, limit], as
+ * an expression; a bound of None is absent. */
 PyObject *
 cx_method_define(PyObject *self, PyObject *args)
 {
@@ -66,7 +70,7 @@ cx_method_define(PyObject *self, PyObject *args)
     Define d = {.tracer = t, .low = CI_MINUS_INFINITY};
 
     CX_ENTRY();
-    if (!PyArg_ParseTuple(args, "OOO:define", &value, &low, &limit))
+    if (!PyArg_ParseTuple(args, "OOO|p:define", &value, &low, &limit, &d.is_closed))
         return NULL;
     if (!cx_is_traced(value) || cx_dtype((CxTraced *)value) != CI_DTYPE_i64)
         return cx_misuse(t->state, "define() takes a Traced int");

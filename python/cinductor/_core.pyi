@@ -670,10 +670,17 @@ class Tracer:
         """Return a if the condition is true at run time, else b: numbers of one dtype. `kind` is the result's."""
     def check(self, condition: Traced, why: str, /) -> None:
         """Make the program raise CheckFailed, with this reason, if the Traced bool is false at run time."""
-    def define(self, value: Traced, low: int | None, limit: int | Traced | None, /) -> Traced:
+    def define(
+        self,
+        value: Traced,
+        low: int | None,
+        limit: int | Traced | None,
+        is_closed: bool = False,
+        /,
+    ) -> Traced:
         """Return a data-dependent int as a symbolic expression, checked at run time to be in [low, limit).
 
-        A bound of None is absent.
+        A bound of None is absent. If is_closed, the int may equal the limit, which may be any size.
         """
     def as_line(self, size: Any, symbol: Any, /) -> tuple[int, Any] | None:
         """Return (a, b) if the size is a * symbol + b for large values of the symbol, with a constant a >= 1."""

@@ -142,3 +142,22 @@ def test_numbers_that_a_dtype_has_not(dtype):
     compiled = cinductor.compile(extremes, backend="interp")
     for x in (np.arange(9)[::-1], np.arange(20), np.ones(3)):
         check(extremes, x.astype(dtype), compiled=compiled)
+
+
+def first_true(b, k, t):
+    k = k & 7
+    i = k or t
+    return (b, b + 1)[i], range(i), f"{i}"
+
+
+def last_true(b, k, t):
+    k = k & 7
+    i = t and k
+    return b[i], (b, b + 1)[i], [i] * i
+
+
+@pytest.mark.parametrize("fn", [first_true, last_true])
+def test_python_takes_the_operand_that_sizes_choose(fn):
+    compiled = cinductor.compile(fn, backend="interp", dynamic=True)
+    for k in (2, 1, 0, 3, -1, 1):
+        check(fn, np.arange(5.0), k, 1.5, compiled=compiled)

@@ -35,7 +35,7 @@ from cinductor import testing
 SIZES = [4, 5, 3, 5]  # lists start with fewer than 8 items: then sums have NumPy's bits
 BATCH = 25
 MORE = int(os.environ.get("CINDUCTOR_FUZZ", "0"))
-SEEDS = [*range(1000), *(int.from_bytes(os.urandom(4), "little") for _ in range(4 * MORE))]
+SEEDS = [*range(1000), 3772742241, *(int.from_bytes(os.urandom(4), "little") for _ in range(4 * MORE))]
 
 
 def load(source, path):

@@ -582,3 +582,21 @@ def test_a_body_takes_items_of_what_its_loop_runs_over() -> None:
         compiled = cinductor.compile(f, backend="interp")
         for n in (4, 9, 3, 12):
             assert given(compiled, np.arange(float(n))) == given(f, np.arange(float(n)))
+
+
+def begun_before_a_write(x):
+    it = (v + 0.25 for v in x)
+    y = x * 2
+    y[0] = next(it)
+    return it, y, [it]
+
+
+def test_a_generator_has_one_replacement():
+    """Results are described again if Python runs each call: the generator is not used up, and stays one object."""
+    compiled = cinductor.compile(begun_before_a_write)
+    for first in (0.0, 1.0, 2.0):
+        x = np.arange(4.0) + first
+        (got, y, (again,)), (want, z, _) = compiled(x), begun_before_a_write(x)
+        assert got is again
+        assert [*got] == [*want]
+        np.testing.assert_array_equal(y, z)

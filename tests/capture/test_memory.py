@@ -21,6 +21,8 @@ CALLS = [0, 0, 1, 0, 2, 3, 3, 1, 4]  # calls repeat sizes, aliasing and dtypes o
 PROGRAMS = [*range(120), 1483360198, 1345255661, 3307642321]  # the last three read arrays without elements
 PROGRAMS += [2206600389]  # a loop's only element comes after the last use of an array
 PROGRAMS += [3639852861]  # a quotient rounded up of the difference of two quotients
+PROGRAMS += [2012579304]  # Python takes the operand of `or` that sizes choose
+PROGRAMS += [2771808722]  # the size of a merged array, after a write to memory that arguments share
 
 
 def owner(array):

@@ -334,3 +334,22 @@ def test_what_an_arm_leaves_of_a_block():
         for size, high in ((10, 9.0), (100, 9.0), (100, 4.0), (47, 0.5), (0, 1.0)):
             a = np.random.default_rng(size).random(size) * 9
             np.testing.assert_array_equal(compiled(a, high), f(a, high))
+
+
+def joined_after_a_write(a, b, table):
+    b[0] += 1
+    flat = table.reshape(-1)
+    chosen = a[a != 0.5]
+    for _ in range(table.shape[0]):
+        if b[0] > 0.5:
+            chosen = np.concatenate([chosen, flat])
+    return chosen
+
+
+def test_a_merged_size_after_an_effect():
+    """Python runs the `if`: a bound of the merged size is computed without running what precedes."""
+    compiled = cinductor.compile(joined_after_a_write, backend="interp", dynamic=True)
+    for first in (0.0, 1.0, -3.0):
+        got, want = (np.arange(48.0).reshape(3, 16) + first for _ in range(2))
+        same(compiled(np.arange(16.0), got.T[:, 0], got.T), joined_after_a_write(np.arange(16.0), want.T[:, 0], want.T))
+        same(got, want)

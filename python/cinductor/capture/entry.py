@@ -339,13 +339,10 @@ class Returned:
 
     def made(self, value: Any) -> Any:
         """A generator, a container or an object that the call has made."""
-        cls, tracer, escapes = type(value), self.tracer, self.effects.escapes
+        cls, tracer = type(value), self.tracer
         if cls is types.GeneratorType and self.effects.is_captured(value):
             self.effects.abandon("returns a generator made in the call")
-            if escapes.now(value) is not value:
-                return escapes.now(value)
-            items = [self.effects.materialise(v) for v in value]
-            return (v for v in items)
+            return self.effects.materialise(value)
         if id(value) in self.seen and not is_a(value, tuple):
             return self.real(value, "one container twice")
         if (cls in (list, dict) and tracer.needs_python) or id(value) in self.effects.remade:

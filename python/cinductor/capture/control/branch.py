@@ -410,10 +410,10 @@ class Operand(Condition):
         return self.known(self.merge(*ends), other)
 
     def known(self, value: object, other: object) -> Any:
-        """The value, with its truth in this call if that only depends on sizes."""
-        mine = self.tracer.sample_truth(self.value)
-        if mine is not None and type(value) is Traced:
-            self.tracer.note_sample(value, self.value, other if mine is self.is_and else mine)
+        """The joined value, with the chosen operand's value in this call if sizes alone choose."""
+        truth = self.tracer.sample_truth(self.value)
+        if truth is not None and type(value) is Traced:
+            self.tracer.note_sample(value, self.value, other if truth is self.is_and else self.value)
         return value
 
 

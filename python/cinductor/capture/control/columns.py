@@ -112,7 +112,7 @@ class Column:
             return number if self.tags is None else tracer.tagged(number, self.tags[position], self.like.weak)
         shape = list(self.room)
         for axis, sizes in self.sizes.items():
-            shape[axis] = tracer.define(sizes[position], 0, shape[axis] + 1)
+            shape[axis] = tracer.define(sizes[position], 0, shape[axis], True)
         return lattice.first_part(tracer, row, tuple(shape)) if self.sizes else row
 
     # --- as values of a region ---

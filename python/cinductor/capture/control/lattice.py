@@ -192,7 +192,7 @@ class Length:
 
     def define(self, tracer: _core.Tracer, number: Traced) -> Any:
         """The number as a size, from here on."""
-        self.now = tracer.define(number, 0, None if self.capacity is None else self.capacity + 1)
+        self.now = tracer.define(number, 0, self.capacity, True)
         return self.now
 
 

@@ -342,7 +342,7 @@ class ListBuffer(Columns):
         length = self.length
         if type(length) is int or length.is_expression:
             return length
-        return self.tracer.define(length, 0, self.room + 1)
+        return self.tracer.define(length, 0, self.room, True)
 
     def copied(self) -> list[Column]:
         size = self.size()
