@@ -56,11 +56,11 @@ from . import late_rows as late_rows  # registers its part of the table
 from .calls import (
     LATE,
     TABLE,
+    comparable,
     dispatch,
     enter_families,
     enter_row,
     hashed,
-    settled,
     understands,
     understands_family,
     understands_late,
@@ -122,7 +122,7 @@ def _search(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
         return call_pure(scope, f, args, kwargs)
     stage = scope.stage
     items, value = (stage.lifting.own(scope.use(v)) for v in (stage.lift_items(args[0]), args[1]))
-    items, args = settled(scope, items, (value,))
+    items, args = comparable(scope, items, (value,))
     return stage.lift_array(f(items, *args))
 
 
@@ -427,7 +427,7 @@ def is_in(scope: Hooks, value: Any, members: Any) -> bool:
     value, members = stage.lifting.own(value), stage.lifting.own(members)
     if is_a(members, dict | set | frozenset):
         value = hashed(scope, members, value)
-    elif type(members) in tuples.SEQUENCES and not tuples.is_settled(stage, tuples.nans_among(members, value)):
+    elif type(members) in tuples.SEQUENCES and not tuples.may_compare(stage, tuples.nans_among(members, value)):
         value, members = stage.materialise(value), stage.materialise(members)
     return value in members
 
@@ -517,9 +517,7 @@ def in_array(scope: Hooks, value: Any, members: Any) -> Any:
 IS_SEQUENCE, IS_MAPPING, IS_ITSELF = 1 << 5, 1 << 6, 1 << 22  # bits of CPython's tp_flags
 
 
-def sequence(
-    scope: Hooks, value: Any, before: int, behind: int, has_star: bool | None
-) -> tuple[Any, ...] | None:
+def sequence(scope: Hooks, value: Any, before: int, behind: int, has_star: bool | None) -> tuple[Any, ...] | None:
     """The first and the last items; between them a list of the others, if has_star. None: no match, because there are
     too few or too many items.
     """

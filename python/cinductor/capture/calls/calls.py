@@ -345,7 +345,7 @@ def call_container(
         if is_a(owner, dict):
             args = (*map(functools.partial(hashed, scope, owner), args[:1]), *args[1:])
         else:
-            inside, args = settled(scope, inside, args)
+            inside, args = comparable(scope, inside, args)
         return getattr(inside, name)(*args, **kwargs)
     if type(owner) is list and (name, len(args)) == ("append", 1) and not kwargs and record_append(scope, owner, args[0]):
         return None
@@ -360,10 +360,10 @@ def call_container(
     return scope.lifted_once(f(*args, **kwargs))
 
 
-def settled(scope: Hooks, owner: Any, args: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
+def comparable(scope: Hooks, owner: Any, args: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
     """A sequence and the arguments of a method that compares its items with them."""
     stage = scope.stage
-    if not args or tuples.is_settled(stage, [*tuples.nans_among(owner, args[0]), *tuples.nans_in(owner, args[0])]):
+    if not args or tuples.may_compare(stage, [*tuples.nans_among(owner, args[0]), *tuples.nans_in(owner, args[0])]):
         return owner, args
     return stage.materialise(owner), tuple(map(stage.materialise, args))
 
@@ -392,7 +392,7 @@ def call_new_container(
     if method.compares and not is_a(owner, dict | set):
         scope.use(owner)
         own = owner if name == "sort" else stage.lifting.own(owner)
-        own, args = settled(scope, own, tuple(map(stage.lifting.own, args)))
+        own, args = comparable(scope, own, tuple(map(stage.lifting.own, args)))
         if own is not owner and name == "remove":
             return scope._del_item(own.index(*args), owner) if args[0] in own else f(*args)
         f = getattr(own, name)

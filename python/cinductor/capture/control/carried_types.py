@@ -267,12 +267,13 @@ class Types:
         before, entry[name] = entry[name], self.apart(name, value)
         return before is not entry[name]
 
-    def apart(self, name: str, value: Any) -> Any:
+    def apart(self, name: str, value: object) -> Any:
         entry, head = self.carried.entry[name], self.carried.head[name]
         if type(entry) in SINGLE or entry is value or not have_same_structure(head, value):
             return entry
         if name not in self.carried.snapshot.containers or type(entry) is not tuple:
             return apart(entry, head, value, self.are_one, self.own)
+        assert type(value) is tuple
         parts = [apart(*items, self.are_one, self.own) for items in zip(entry, head, value, strict=True)]
         return entry if all(part is item for part, item in zip(parts, entry, strict=True)) else tuple(parts)
 

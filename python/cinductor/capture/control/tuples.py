@@ -25,7 +25,7 @@ def compare_containers(stage: Any, compare: Compare, relation: Relation, a: Any,
         found = compare_sequences(stage, compare, relation, a, b)
         if found is not NotImplemented:
             return found
-    if not is_settled(stage, nans_in(a, b)):
+    if not may_compare(stage, nans_in(a, b)):
         a, b = stage.materialise(a), stage.materialise(b)
     return relation(a, b)
 
@@ -92,7 +92,7 @@ def refuse_nans(tracer: _core.Tracer, pairs: Iterable[tuple[Any, Any]]) -> None:
         tracer.check(tracer.apply("logical_or", is_number_in[0], is_number_in[-1]), "a NaN is compared with itself")
 
 
-def is_settled(stage: Any, pairs: Iterable[tuple[Any, Any]]) -> bool:
+def may_compare(stage: Any, pairs: Iterable[tuple[Any, Any]]) -> bool:
     """True if Python may compare the items: the program stops where a pair of them are NaN. False if the items must be real."""
     found = [*pairs]
     if found and not stage.tracer.may_check():
