@@ -122,11 +122,11 @@ cx_resolve_slow(CxState *state, int ufunc, int nargs, const int *codes, PyObject
         answer = PyObject_Call(method, args, kwargs);
     if (answer != NULL) {
         for (int k = 0; k < nargs + nout; k++) {
-            CiDtype dtype = cx_dtype_of_descr((PyArray_Descr *)PyTuple_GET_ITEM(answer, k));
+            PyArray_Descr *descr = (PyArray_Descr *)PyTuple_GET_ITEM(answer, k);
             if (k < nargs)
-                out->in[k] = (int8_t)dtype;
+                out->in[k] = (int8_t)cx_dtype_in_loop(descr);
             else
-                out->out[k - nargs] = (int8_t)dtype;
+                out->out[k - nargs] = (int8_t)cx_dtype_of_descr(descr);
         }
         out->is_known = true;
         result = 0;

@@ -119,6 +119,15 @@ cx_dtype_of_descr(PyArray_Descr *descr)
 }
 
 CiDtype
+cx_dtype_in_loop(PyArray_Descr *descr)
+{
+    bool is_long_long = descr->type_num == NPY_LONGLONG || descr->type_num == NPY_ULONGLONG;
+    if (!is_long_long || !PyArray_ISNBO(descr->byteorder))
+        return cx_dtype_of_descr(descr);
+    return descr->type_num == NPY_LONGLONG ? CI_DTYPE_i64 : CI_DTYPE_u64;
+}
+
+CiDtype
 cx_dtype_of_object(CxState *state, PyObject *dtype)
 {
     PyArray_Descr *descr = NULL;

@@ -6,6 +6,8 @@
 
 int cx_arrays_init(CxState *state);
 CiDtype cx_dtype_of_descr(PyArray_Descr *descr); /* CI_DTYPE_none if the core has no such dtype */
+/* Of an operand of a ufunc's loop: NumPy compares int64 with uint64 as long long. */
+CiDtype cx_dtype_in_loop(PyArray_Descr *descr);
 CiDtype cx_dtype_of_object(CxState *state, PyObject *dtype);
 PyArray_Descr *cx_descr(CxState *state, CiDtype dtype); /* borrowed */
 /* block_cache.c: a NumPy memory handler, which now owns the allocator. */

@@ -282,7 +282,7 @@ class Types:
         outside = self.loop.scope.stage.effects.outside
         return id(a) in self.tuples or outside(a) is outside(b)
 
-    def own(self, like: Any, items: list[Any]) -> Any:
+    def own(self, like: object, items: list[Any]) -> Any:
         """A tuple of the loop."""
         made = remade(like, items)
         self.tuples[id(made)] = made
