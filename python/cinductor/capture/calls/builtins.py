@@ -427,7 +427,7 @@ def is_in(scope: Hooks, value: Any, members: Any) -> bool:
     value, members = stage.lifting.own(value), stage.lifting.own(members)
     if is_a(members, dict | set | frozenset):
         value = hashed(scope, members, value)
-    elif type(members) in tuples.SEQUENCES and not tuples.may_compare(stage, tuples.nans_among(members, value)):
+    elif type(members) in tuples.SEQUENCES and not tuples.may_compare(scope, tuples.nans_among(members, value)):
         value, members = stage.materialise(value), stage.materialise(members)
     return value in members
 

@@ -363,7 +363,7 @@ def call_container(
 def comparable(scope: Hooks, owner: Any, args: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
     """A sequence and the arguments of a method that compares its items with them."""
     stage = scope.stage
-    if not args or tuples.may_compare(stage, [*tuples.nans_among(owner, args[0]), *tuples.nans_in(owner, args[0])]):
+    if not args or tuples.may_compare(scope, [*tuples.nans_among(owner, args[0]), *tuples.nans_in(owner, args[0])]):
         return owner, args
     return stage.materialise(owner), tuple(map(stage.materialise, args))
 

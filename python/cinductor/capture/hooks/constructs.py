@@ -377,7 +377,7 @@ class TracedControl(PlainControl):
         if self.stage is not None:
             a, b = (v if type(v) in FREE_TYPES else self.stage.lifting.own(v) for v in (a, b))
         if type(a) is type(b) and type(a) in tuples.COMPARED and contains_traced((a, b)):
-            return tuples.compare_containers(self.stage, self.compare, relation, a, b)
+            return tuples.compare_containers(self, self.compare, relation, a, b)
         if relation in EQUALITIES and is_complex(a) and is_double(self.stage, b):
             found = relation(a, b)
             return self.stage.tracer.as_python(found) if type(found) is Traced else found
