@@ -45,13 +45,20 @@ def flags():
     return compile_flags, link_flags
 
 
-def in_parallel(compile_objects):
-    """A compile_objects that compiles as many sources at a time as there are CPUs."""
+# Each runs once when a program is compiled: a fiftieth of a wheel.
+SMALL = tuple(f"csrc/{folder}/" for folder in ("loops", "passes", "wrapper"))
 
-    def compile_each(sources, **options):
+
+def in_parallel(compile_objects):
+    """A compile_objects that compiles as many sources at a time as there are CPUs, those of SMALL for size."""
+
+    def compile_each(sources, extra_postargs=(), **options):
+        def compile_one(source):
+            for_size = ["-Os"] if source.startswith(SMALL) and not BUILT_AS else []
+            return compile_objects([source], extra_postargs=[*extra_postargs, *for_size], **options)
+
         with ThreadPoolExecutor(min(os.cpu_count() or 1, 8)) as workers:
-            done = workers.map(lambda source: compile_objects([source], **options), sources)
-            return [name for objects in done for name in objects]
+            return [name for objects in workers.map(compile_one, sources) for name in objects]
 
     return compile_each
 
