@@ -51,9 +51,9 @@ count_lane_votes(const CiLabeller *l, const CiStage *stage, CiLaneVotes *votes)
     const CiExpr *last = stage->axes[stage->naxes - 1].extent;
     for (int n = 0; n < stage->nnests; n++) {
         const CiNest *nest = stage->nests[n];
-        int64_t row = last->low * (int64_t)ci_dtype_size(nest->target->dtype);
         const CiExpr *inner = stage->axes[stage->naxes - 1].var;
-        votes->fills_vectors &= !ci_nest_is_fold(nest) && row >= l->machine->vector_bytes && is_contiguous_along(l->sym, nest, inner);
+        bool fills = last->low >= l->machine->vector_bytes / (int64_t)ci_dtype_size(nest->target->dtype);
+        votes->fills_vectors &= !ci_nest_is_fold(nest) && fills && is_contiguous_along(l->sym, nest, inner);
         votes->outer += unit_strides(l->sym, nest, kernel->outer[kernel->nouter - 1].var);
         votes->inner += unit_strides(l->sym, nest, inner);
         if (nest->fold == CI_OP_none || ci_op_is_order_free(nest->fold, nest->target->dtype))

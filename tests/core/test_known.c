@@ -77,7 +77,7 @@ TEST(kernels_are_known_again)
     CiCpuBuildNotes *note = note_of(&p);
     CHECK(note && ci_cpu_known_read(p.runtime.cache, note));
     CHECK(note->nunits == 1 && note->nkernels == 1 && note->kernels[0].unit == 0);
-    CHECK_TEXT(note->kernels[0].launch, "units 1;unit_work 1024;");
+    CHECK_TEXT(note->kernels[0].launch, "units 1;unit_work 2048;");
     CHECK(built(&p, "2.0") == 2.0f && p.info.children == 0 && p.info.from_cache);
     CHECK(built(&p, "3.0") == 3.0f && p.info.children > 0);
     CHECK(built(&p, "2.0") == 2.0f && p.info.children == 0);
