@@ -73,7 +73,7 @@ cx_method_define(PyObject *self, PyObject *args)
     if (!PyArg_ParseTuple(args, "OOO|p:define", &value, &low, &limit, &d.is_closed))
         return NULL;
     if (!cx_is_traced(value) || cx_dtype((CxTraced *)value) != CI_DTYPE_i64)
-        return cx_misuse(t->state, "define() takes a Traced int");
+        return cx_misuse(t->state, "define(): the value is no Traced int");
     if (low != Py_None && (d.low = PyLong_AsLongLong(low)) == -1 && PyErr_Occurred())
         return NULL;
     if (limit != Py_None && (d.limit = cx_size_from(t, limit)) == NULL)

@@ -24,7 +24,7 @@ from cinductor import _core
 from cinductor.base import float_warnings, processors
 from cinductor.base.signals import Replan
 from cinductor.builds import trimming
-from cinductor.calls import dynamic, saved
+from cinductor.calls import dynamic
 from cinductor.capture import entry, session
 from cinductor.capture.call_state import Stage
 from cinductor.capture.control.region import Regions
@@ -487,8 +487,8 @@ def test_an_exception_from_a_handler_ends_the_call(fn, error, handler, monkeypat
 @pytest.mark.parametrize(
     "module, name, read",
     [(dynamic, "open", lambda: dynamic.Profile().load("profile")), (dynamic.os, "replace", lambda: dynamic.Profile().save("profile")),
-     (saved.os, "scandir", lambda: saved.names("calls")), (trimming.os, "stat", lambda: trimming.is_due(".")), (processors, "open", lambda: processors.text_of("text"))],
-    ids=["load", "save", "saved", "trimming", "text"],
+     (trimming.os, "stat", lambda: trimming.is_due(".")), (processors, "open", lambda: processors.text_of("text"))],
+    ids=["load", "save", "trimming", "text"],
 )  # fmt: skip
 def test_a_timer_ends_the_use_of_a_file(module, name, read, handler, monkeypatch, tmp_path):
     """TimeoutError is an OSError, which says of a file that it is absent."""

@@ -122,7 +122,7 @@ FUNCTIONS = [
 
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
 def test_what_a_loop_begins_with(function):
-    compiled = cinductor.compile(function, backend="interp", fullgraph=True)
+    compiled = cinductor.compile(function, backend="c", fullgraph=True)
     for n in (30, 1, 12, 2):
         for c in POINTS:
             with np.errstate(all="ignore"):
