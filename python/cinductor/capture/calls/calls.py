@@ -181,6 +181,8 @@ def dispatch(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
         return found[1](scope, f, args, kwargs)
     if (call := BY_CLASS.get(cls)) is not None:
         return call(scope, f, args, kwargs)
+    if is_a(f, types.BuiltinFunctionType):  # of a subclass: a method that gets its class
+        return call_builtin(scope, f, args, kwargs)
     if is_a(f, type):
         return call_class(scope, f, args, kwargs)
     if is_a(f, UserOperation):
