@@ -142,20 +142,27 @@ columns_of_unit(const CiLabeller *l, const CiExpr *extent)
     return count;
 }
 
+int64_t
+ci_stage_widest_element(const CiStage *stage)
+{
+    int64_t widest = 1;
+    for (int n = 0; n < stage->nnests; n++)
+        for (CiNestAccess at = {0}; ci_nest_next_access(stage->nests[n], &at);)
+            if (ci_dtype_size(at.buffer->dtype) > widest)
+                widest = ci_dtype_size(at.buffer->dtype);
+    return widest;
+}
+
 /* Lanes of a tile without inner loops: the more, the narrower its widest element is. */
 static int
 flat_lanes(const CiLabeller *l)
 {
-    int widest = 1;
-    for (int t = 0; t < l->kernel->nstages; t++)
-        for (int n = 0; n < l->kernel->stages[t].nnests; n++) {
-            const CiNest *nest = l->kernel->stages[t].nests[n];
-            int size = (int)ci_dtype_size(nest->target->dtype);
-            widest = size > widest ? size : widest;
-            for (const CiScalar *load = NULL; (load = ci_nest_next_load(nest, load));)
-                widest = (int)ci_dtype_size(load->dtype) > widest ? (int)ci_dtype_size(load->dtype) : widest;
-        }
-    return (int)CI_CHOOSE(l, flat_tile) * (widest < 8 ? 8 / widest : 1);
+    int64_t widest = 1;
+    for (int t = 0; t < l->kernel->nstages; t++) {
+        int64_t size = ci_stage_widest_element(&l->kernel->stages[t]);
+        widest = size > widest ? size : widest;
+    }
+    return (int)(CI_CHOOSE(l, flat_tile) * (widest < 8 ? 8 / widest : 1));
 }
 
 /* The last outer axis in tiles; more lanes in one where no stage has axes of its own. */

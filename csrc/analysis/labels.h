@@ -66,5 +66,7 @@ int64_t ci_kernel_work(CiSym *sym, const CiKernel *kernel);
 /* The largest value of e, or more, for all values of a symbol in [low, limit), when it is known at which end that is;
  * else NULL. */
 const CiExpr *ci_largest_over(CiSym *sym, const CiExpr *e, const CiExpr *symbol, int64_t low, const CiExpr *limit);
+/* Bytes of the widest element that nests of the stage load or store; at least 1. */
+int64_t ci_stage_widest_element(const CiStage *stage);
 
 #endif

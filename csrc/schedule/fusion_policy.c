@@ -24,24 +24,13 @@ check_orders(const CiKernel *kernel)
 }
 
 
-static int64_t
-widest_element(const CiStage *stage)
-{
-    int64_t widest = 1;
-    for (int n = 0; n < stage->nnests; n++)
-        for (CiNestAccess at = {0}; ci_nest_next_access(stage->nests[n], &at);)
-            if (ci_dtype_size(at.buffer->dtype) > widest)
-                widest = ci_dtype_size(at.buffer->dtype);
-    return widest;
-}
-
 /* Bytes that are traversed inside one outer point, by one loop after another. */
 static CiAmount
 inner_bytes(const CiKernel *kernel)
 {
     CiAmount bytes = ci_amount(0);
     for (int k = 0; k < kernel->nstages; k++) {
-        CiAmount stage = ci_amount(widest_element(&kernel->stages[k]));
+        CiAmount stage = ci_amount(ci_stage_widest_element(&kernel->stages[k]));
         for (int a = 0; a < kernel->stages[k].naxes; a++)
             stage = ci_amount_of(stage, kernel->stages[k].axes[a].extent);
         bytes = ci_amount_plus(bytes, stage);
