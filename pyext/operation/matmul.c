@@ -8,7 +8,6 @@
 #include "value/build.h"
 #include "value/index.h"
 
-#define MOST_STEPS 2048 /* of a small product of narrow floats */
 
 /* Computes the shape of a @ b; false if NumPy refuses it, or with an exception. */
 static bool
@@ -97,8 +96,7 @@ has_tensor_product(const CxTracer *t, CiDtype dtype)
     return ci_dtype_size(dtype) == 2 && (ci_backend_machine(t->backend, &t->options, false).tensor_dtypes & CI_DTYPE_BIT(dtype));
 }
 
-/* True if the library's call takes longer than the product: cinductor's kernel is a launch. A block of it adds all steps one
- * after another, and the library shares long ones among blocks. */
+/* True if the library's call takes longer than the product: cinductor's kernel is a launch. */
 static bool
 is_small(CxTracer *t, CxTraced *const *operands, int rank, const CiExpr *const *sizes)
 {
@@ -110,7 +108,7 @@ is_small(CxTracer *t, CxTraced *const *operands, int rank, const CiExpr *const *
     for (int k = 0; k <= rank; k++)
         count *= (double)values[k];
     CiMachine machine = ci_backend_machine(t->backend, &t->options, false);
-    return values[rank] <= MOST_STEPS && count <= (double)ci_choice(&machine, CI_CHOICE_tensor_work);
+    return values[rank] <= ci_choice(&machine, CI_CHOICE_tensor_steps) && count <= (double)ci_choice(&machine, CI_CHOICE_tensor_work);
 }
 
 /* True if a kernel with its own order is used, which numerics must allow. */
