@@ -181,8 +181,6 @@ def dispatch(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
         return found[1](scope, f, args, kwargs)
     if (call := BY_CLASS.get(cls)) is not None:
         return call(scope, f, args, kwargs)
-    if is_a(f, types.BuiltinFunctionType):  # of a subclass: a method that gets its class
-        return call_builtin(scope, f, args, kwargs)
     if is_a(f, type):
         return call_class(scope, f, args, kwargs)
     if is_a(f, UserOperation):
@@ -542,7 +540,7 @@ def make_dataclass(scope: Hooks, cls: type, args: tuple[Any, ...], kwargs: dict[
 BY_CLASS: dict[type, Handler] = {
     types.FunctionType: call_function,
     types.MethodType: call_bound,
-    **dict.fromkeys((types.BuiltinFunctionType, *BOUND), call_builtin),
+    **dict.fromkeys((types.BuiltinFunctionType, *types.BuiltinFunctionType.__subclasses__(), *BOUND), call_builtin),
     **dict.fromkeys((types.MethodDescriptorType, types.WrapperDescriptorType), call_unbound),
     **dict.fromkeys((types.ClassMethodDescriptorType, type(np.sum)), call_unbound),
     functools.partial: call_partial,
