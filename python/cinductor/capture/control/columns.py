@@ -162,7 +162,7 @@ def is_alike(item: object, like: object) -> bool:
     )
 
 
-def holds(tracer: _core.Tracer, like: object, item: object) -> bool:
+def fits(tracer: _core.Tracer, like: object, item: object) -> bool:
     """True if the columns of an item can store the numbers of this one exactly."""
     return is_alike(item, like) and all(
         type(kind) is not lattice.Type or lattice.can_lift(tracer, leaf, kind)
@@ -177,7 +177,7 @@ def like_of(tracer: _core.Tracer, items: Iterable[Any], stored: tuple[Any, ...] 
     given = list(items)
     like = joined_of(iter([*stored, *given]))
     has_two = like is not None and any(type(leaf) is lattice.Type for leaf in leaves(like))
-    return None if has_two and not all(holds(tracer, like, item) for item in given) else like
+    return None if has_two and not all(fits(tracer, like, item) for item in given) else like
 
 
 def joined_of(remaining: Iterator[Any]) -> Any:

@@ -29,7 +29,7 @@ from ..iterators import Items
 from ..kinds import Size, have_same_structure, is_int, is_same, is_tagged, leaves, rebuilt, strength
 from ..made_lists import listed, queue_of, tuples
 from ..objects import MISSING, SINGLE, Traced, is_internal, is_record
-from .columns import SEVERAL_TYPES, Column, empty_columns, holds, is_alike, like_of, number_kind
+from .columns import SEVERAL_TYPES, Column, empty_columns, fits, is_alike, like_of, number_kind
 from .region import Region, RegionBreak
 
 if TYPE_CHECKING:
@@ -223,7 +223,7 @@ class ListBuffer(Columns):
         """True if an item that columns cannot store turns it into an ordinary list: this happens without a region,
         where the call cannot restart.
         """
-        if self.spare and holds(self.tracer, self.like, item):
+        if self.spare and fits(self.tracer, self.like, item):
             return False
         return self.becomes_list()
 

@@ -23,7 +23,7 @@ from ...base.signals import Abandon, Replan
 from ..kinds import have_same_structure, kind_of
 from ..made_lists import listed
 from ..objects import Traced, is_internal, is_record, why_not_argument
-from .columns import SEVERAL_TYPES, Column, empty_columns, holds
+from .columns import SEVERAL_TYPES, Column, empty_columns, fits
 from .list_buffer import SPARE, ListBuffer, room_of
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ class Growing(Outer):
     def append(self, item: object) -> None:
         if (grown := self.with_room()) is not None:
             grown.append(item)
-        elif holds(self.tracer, self.like, item):
+        elif fits(self.tracer, self.like, item):
             ListBuffer.append(self, item)
         else:
             self.fail(SEVERAL_TYPES)
