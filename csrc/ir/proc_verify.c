@@ -587,6 +587,8 @@ verify_proc(const CiProcs *procs, const CiProc *proc)
     ci_stmts_visit(&proc->body, find_reported, v);
     ci_proc_verify_turns(v);
     ci_proc_verify_lane_loops(v);
+    ci_proc_verify_masks(v);
+    ci_proc_verify_pointers(v);
     return v->nunproved;
 }
 

@@ -163,7 +163,7 @@ static void
 print_prefetch(CiCPrinter *p, const CiStmt *stmt)
 {
     ci_text_line(p->out, "__builtin_prefetch((const void *)(%s));",
-                 ci_c_ahead(p, stmt->at.memory, stmt->at.index));
+                 ci_c_pointer(p, stmt));
 }
 
 static const CiStmt *
@@ -282,13 +282,11 @@ ci_c_print_proc(CiCPrinter *p, CiText *out, const CiProc *proc)
                                        .argument = argument,
                                        .alloc = ci_c_print_alloc,
                                        .packs_alone = true,
-                                       .shares_pointers = true,
                                        .global = "",
                                        .own_memory = own_memory};
     p->dialect = &dialect;
     p->index_type = "int64_t";
     ci_c_begin_proc(p, proc, &body);
-    ci_c_find_masks(p, proc);
     ci_c_print_block(p, &proc->body);
     ci_c_print_moved_back(p);
     declare_arguments(p, &head);
