@@ -9,17 +9,17 @@
 
 /* Number of sequential iterations, which a GPU runs more slowly than a CPU. */
 static CiAmount
-count_iterations(const CiLoopTree *tree)
+count_iterations(const CiKernels *tree)
 {
     CiAmount most = ci_amount(1);
-    for (int k = 0; k < tree->count; k++) {
-        const CiTreeNode *node = &tree->nodes[k];
-        CiAmount inner = count_iterations(&node->body);
-        if (node->kind == CI_TREE_for)
-            inner = ci_amount_of(inner, node->region->extent);
-        else if (node->kind == CI_TREE_while)
+    for (int k = 0; tree && k < tree->nkernels; k++) {
+        const CiKernel *kernel = tree->kernels[k];
+        CiAmount inner = count_iterations(kernel->inner[0]);
+        if (ci_kernel_is_region(kernel, CI_ITEM_for))
+            inner = ci_amount_of(inner, kernel->region->extent);
+        else if (ci_kernel_is_region(kernel, CI_ITEM_while))
             inner.unknowns++;
-        most = ci_amount_max(most, ci_amount_max(inner, count_iterations(&node->other)));
+        most = ci_amount_max(most, ci_amount_max(inner, count_iterations(kernel->inner[1])));
     }
     return most;
 }
@@ -69,7 +69,7 @@ find_slow(Slow *slow, const CiKernels *kernels, CiAmount around)
         for (int b = 0; kernel->region && b < 2; b++)
             if (kernel->inner[b])
                 find_slow(slow, kernel->inner[b], extent ? ci_amount_of(around, extent) : around);
-        const CiLoopTree *tree = ci_kernel_has_loops(kernel) ? ci_kernel_tree(kernel) : NULL;
+        const CiKernels *tree = ci_kernel_has_loops(kernel) ? ci_kernel_tree(kernel) : NULL;
         if (slow->why || !tree || is_wide(kernels, kernel) ||
             ci_amount_high(ci_amount_times(around, count_iterations(tree))) <= slow->iterations)
             continue;
