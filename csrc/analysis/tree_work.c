@@ -1,5 +1,4 @@
 /* Estimated work of a unit of a tree, over the sizes that a launch knows. */
-#include "analysis/cost.h"
 #include "analysis/labels.h"
 
 #define LONG_WORK ((int64_t)1 << 40)
@@ -40,9 +39,8 @@ extent_work(CiSym *sym, const CiKernel *leaf)
     return work;
 }
 
-/* The points of a kernel's outer axes, and the elements that its stages access. */
-static CiAmount
-points_of(const CiKernel *kernel)
+CiAmount
+ci_kernel_points(const CiKernel *kernel)
 {
     CiAmount points = ci_amount(1);
     for (int k = 0; k < kernel->nouter; k++)
@@ -50,12 +48,13 @@ points_of(const CiKernel *kernel)
     return points;
 }
 
+/* The elements that the stages of a kernel access. */
 static CiAmount
 stages_work(const CiKernel *kernel)
 {
     CiAmount work = ci_amount(0);
     for (int t = 0; t < kernel->nstages; t++) {
-        CiAmount stage = points_of(kernel);
+        CiAmount stage = ci_kernel_points(kernel);
         for (int k = 0; k < kernel->stages[t].naxes; k++)
             stage = ci_amount_of(stage, kernel->stages[t].axes[k].extent);
         work = ci_amount_plus(work, stage);
@@ -126,5 +125,5 @@ ci_kernel_work(CiSym *sym, const CiKernel *kernel)
 {
     if (!ci_kernel_tree(kernel))
         return ci_amount_high(stages_work(kernel));
-    return ci_amount_high(ci_amount_times(points_of(kernel), ci_amount(ci_tree_work(sym, kernel)->high)));
+    return ci_amount_high(ci_amount_times(ci_kernel_points(kernel), ci_amount(ci_tree_work(sym, kernel)->high)));
 }

@@ -181,8 +181,7 @@ verify_running(CiProcVerifier *v, const CiStmt *let)
             "operands differ in type");
 }
 
-/* A thread's elements are as far apart as there are threads; what all of them know is the first's.
- */
+/* A thread's elements are as far apart as there are threads; what all of them know is the first's. */
 static bool
 is_own(CiProcVerifier *v, const CiExpr *index)
 {
@@ -440,10 +439,8 @@ verify_body(CiProcVerifier *v, const CiStmt *stmt)
 static void
 verify_swap(CiProcVerifier *v, const CiStmt *stmt)
 {
-    require(v, stmt,
-            stmt->memory->dtype == stmt->partner->dtype &&
-                stmt->memory->space == stmt->partner->space,
-            "memories that are not alike change places");
+    bool is_alike = stmt->memory->dtype == stmt->partner->dtype && stmt->memory->space == stmt->partner->space;
+    require(v, stmt, is_alike, "memories that are not alike change places");
 }
 
 static void

@@ -4,8 +4,7 @@
  * Invariant: the decision depends on the program and on the location of its arguments, not on the
  * GPU's load. */
 #include "device/cuda/cuda.h"
-#include "analysis/choices.h"
-#include "analysis/cost.h"
+#include "analysis/labels.h"
 
 /* Number of sequential iterations, which a GPU runs more slowly than a CPU. */
 static CiAmount
@@ -22,16 +21,6 @@ count_iterations(const CiKernels *tree)
         most = ci_amount_max(most, ci_amount_max(inner, count_iterations(kernel->inner[1])));
     }
     return most;
-}
-
-/* Number of points that run in parallel. */
-static CiAmount
-count_points(const CiKernel *kernel)
-{
-    CiAmount points = ci_amount(1);
-    for (int k = 0; k < kernel->nouter; k++)
-        points = ci_amount_of(points, kernel->outer[k].extent);
-    return points;
 }
 
 typedef struct Slow {
@@ -56,7 +45,7 @@ iterations_worth_copies(const CiLoops *loops)
 static bool
 is_wide(const CiKernels *kernels, const CiKernel *kernel)
 {
-    return ci_amount_high(count_points(kernel)) >=
+    return ci_amount_high(ci_kernel_points(kernel)) >=
            ci_choice(kernels->machine, CI_CHOICE_many_points);
 }
 
