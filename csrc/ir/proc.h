@@ -48,7 +48,8 @@
  * Accesses of `load m[8*c + 4] pointer 1` and `load m[8*c + 12] pointer 1` share a pointer to m[8*c] (proc_pointers.c).
  *
  * On machines without vector registers, `%2: f32x4 = sqrt %1 joined` means that one loop over lanes executes the
- * statement and the one before it. An access `aligned` moves its lanes at once (proc_lane_loops.c).
+ * statement and the one before it. An access `aligned` moves its lanes at once, and the lanes of a load `shifted` are
+ * those of two aligned loads in its loop (proc_lane_loops.c).
  *
  * `apply numpy_exp y[0] of x[i] for [n]` calls the loop of a ufunc for n elements, and is what
  * becomes of a let with such an operation; stride [0] is one element for all of them.
@@ -161,6 +162,7 @@ typedef struct CiAccess {
     CiMemory *memory;
     const CiExpr *index, *stride; /* NULL: 1 */
     bool is_aligned;   /* its lanes move at once; set by lane_loops */
+    bool is_shifted;   /* two aligned loads of its loop over lanes have its lanes; set by lane_loops */
     int pointer;       /* the number of the one that it shares, from 1 on; 0: none; set by pointers */
     CiConst otherwise; /* what a load is in lanes that are not live; 0 if nothing is said */
 } CiAccess;
@@ -351,6 +353,13 @@ bool ci_expr_has_lanes(const CiMap *lane_symbols, const CiExpr *e);
 bool ci_stmt_may_be_aligned(CiSym *sym, const CiProc *proc, const CiMap *lane_symbols, const CiStmt *stmt);
 /* True if the loop over lanes that begins at `first` may execute a later statement. */
 bool ci_lane_loop_takes(const CiProc *proc, const CiStmt *first, const CiStmt *stmt);
+/* Two aligned loads whose lanes, one after another, have those of a load from `distance` on. */
+typedef struct CiShift {
+    const CiStmt *early, *late; /* NULL: there are none */
+    int distance;
+} CiShift;
+/* first: the beginning of the loop over lanes that has the load. */
+CiShift ci_lane_loop_shift(CiSym *sym, const CiMap *lane_symbols, const CiStmt *first, const CiStmt *load);
 /* proc_masks.c. Bytes of a lane of the mask that vector instructions make of the operands; 0: none. */
 int ci_stmt_mask(const CiProc *proc, const CiStmt *let);
 /* Bytes of a lane of the operands as they are compared: of bools, those of the widest mask. */

@@ -126,6 +126,7 @@ io_access(CiProcIo *p, CiAccess *at)
     ci_io_expr(&p->io, "[", &at->index, "]");
     ci_io_if(&p->io, " stride [", &at->stride, "]");
     at->is_aligned = ci_io_flag(&p->io, " aligned", at->is_aligned);
+    at->is_shifted = ci_io_flag(&p->io, " shifted", at->is_shifted);
     if (ci_io_flag(&p->io, " pointer ", at->pointer > 0))
         at->pointer = io_pointer(p, at->pointer);
 }
