@@ -860,6 +860,13 @@ def test_benchmark_programs(card, tmp_path):
     assert not {name: row for name, row in rows.items() if row.get("right") is not True}
 
 
+def test_draws(card):
+    """Numbers of a Philox are computed where they are used; all draws leave NumPy's state."""
+    lines = card("draws.py", *([] if RUNS else ["few"]))
+    failed = [line for line in lines if not line.startswith("ok")]
+    assert len(lines) == 16 and not failed, "\n".join(failed)
+
+
 def test_library_calls(card, tmp_path):
     """Sorts, searches, sums of products, transforms: the GPU backend computes them without the host."""
     if not RUNS:
