@@ -45,7 +45,7 @@ def counter_at(state: Any, number: Any) -> Any:
     return a, b, c, state[3] + (carry & (c == 0))
 
 
-def mixed(block: Any, state: Any, k: Any) -> Any:
+def round_of(block: Any, state: Any, k: Any) -> Any:
     """The block after round k."""
     a, b, c, d = block
     high, other = upper_product(FACTORS[0], a), upper_product(FACTORS[1], c)
@@ -55,11 +55,11 @@ def mixed(block: Any, state: Any, k: Any) -> Any:
 
 def block_at(state: Any, number: Any) -> Any:
     """The four words of blocks. The rounds are written one after another: a loop would be a loop of kernels."""
-    block = mixed(mixed(counter_at(state, number), state, 0), state, 1)
-    block = mixed(mixed(block, state, 2), state, 3)
-    block = mixed(mixed(block, state, 4), state, 5)
-    block = mixed(mixed(block, state, 6), state, 7)
-    return mixed(mixed(block, state, 8), state, 9)
+    block = round_of(round_of(counter_at(state, number), state, 0), state, 1)
+    block = round_of(round_of(block, state, 2), state, 3)
+    block = round_of(round_of(block, state, 4), state, 5)
+    block = round_of(round_of(block, state, 6), state, 7)
+    return round_of(round_of(block, state, 8), state, 9)
 
 
 def words_from(state: Any, at: Any, count: Any) -> Any:
@@ -131,7 +131,7 @@ def is_philox(generator: Any) -> bool:
     return module is not None and type(generator) is module.Generator and type(generator.bit_generator) is module.Philox
 
 
-class Stream:
+class PhiloxDraws:
     """A generator whose arrays the device computes. scope: of the call. address: the generator's, for a library call."""
 
     def __init__(self, scope: Any, address: Any) -> None:

@@ -153,7 +153,7 @@ def drawn(
         if is_other or not pcg.may_draw(method, given):
             address.give_up(method)
         return address.drawn(method, given)
-    if type(address) is philox.Stream:
+    if type(address) is philox.PhiloxDraws:
         made = address.drawn(t, method, given, size, dtype, generator_at)
         if made is not None:
             return made

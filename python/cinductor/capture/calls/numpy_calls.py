@@ -290,7 +290,7 @@ def call_draw(scope: Hooks, f: Draw, args: tuple[Any, ...], kwargs: dict[str, An
             address = stage.tracer.scalar(id(f.generator), stage.sources.source("address", source))
             if stage.runs_on != "cpu" and f.name in philox.SOURCES and philox.is_philox(f.generator):
                 stage.lift_guarded(f.generator.bit_generator, stage.sources.source("attr", source, "bit_generator"))
-                address = philox.Stream(scope, address)
+                address = philox.PhiloxDraws(scope, address)
         if f.name == "choice" and is_python_generator(f.generator):
             return scope.item(args[0], PYTHON_DRAWS[f.name](stage.tracer, address, scope.call(len, *args)))
         return draws_of(f.generator)[f.name](stage.tracer, address, *real, **named)
