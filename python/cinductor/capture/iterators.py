@@ -209,34 +209,6 @@ def enumerated(items: Items, start: Any) -> Items:
     return Items(items.size, lambda i: (i + start, items.get(i)), items.made and made, (items,))
 
 
-def backwards(items: Items, value: Any) -> Items:
-    """reversed(items), the items of value. It begins at the last item of now, and ends if a list has become too short for the next."""
-    length = items.length
-
-    def made(concrete: Any, f: Callable[..., Any] = iter) -> Iterator[Any]:
-        return f(reversed_from(concrete.of(value), length))
-
-    def left() -> Any:
-        position = found.position
-        is_there = position in (END, UNKNOWN) or length - position <= items.length
-        return length if is_there else position
-
-    is_list = type(value) is list and callable(items.size)
-    found = Items(left if is_list else length, lambda i: items.get(length - 1 - i), made, reads=items.reads)
-    return found
-
-
-def reversed_from(value: Any, length: Any) -> Iterator[Any]:
-    """reversed(value) as made when a list had this length."""
-    made = reversed(value)
-    if type(value) is list and len(value) != length:
-        missing = max(length - len(value), 0)
-        value.extend([None] * missing)  # __setstate__ takes no index after the end
-        made.__setstate__(length - 1)
-        del value[len(value) - missing :]
-    return made
-
-
 def numbered(shape: tuple[Any, ...], get: Callable[[tuple[Any, ...]], Any], made: Made | None = None, reads: bool = False) -> Items:
     """The elements of an array of this shape in C order, by one loop over all axes."""
     length: Any = functools.reduce(operator.mul, shape, 1)

@@ -25,7 +25,6 @@ from ..iterators import (
     Flat,
     Items,
     Range,
-    backwards,
     enumerated,
     numbered,
     part_of,
@@ -41,6 +40,7 @@ from ..objects import (
     is_internal,
     is_users,
 )
+from ..reversal import backwards
 from .calls import called_by, dispatch, understands
 from .functions import call_pure, call_unknown
 
