@@ -352,6 +352,11 @@ def disable(fn: Any = ..., *, reason: str | None = None) -> Any:
     -------
     callable
         A function that does what fn does; without fn a decorator.
+
+    Raises
+    ------
+    TypeError
+        If fn is not callable.
     """
     if fn is ...:
         return functools.partial(disable, reason=reason)
