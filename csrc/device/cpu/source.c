@@ -162,6 +162,29 @@ print_index_helpers(const Source *s, CiText *out)
                         helpers[k][0], helpers[k][1]);
 }
 
+/* gcc before 12 has no __builtin_shufflevector. Its own __builtin_shuffle only gives vectors as long as its operands. The lanes are
+ * moved as integers, whose type a comparison gives without qualifiers. */
+static void
+print_shuffle_macro(const Source *s, CiText *out)
+{
+    static const char name[] = "__builtin_shufflevector";
+    if (strstr(s->functions.data, name) || strstr(s->printer->helpers.data, name))
+        ci_text_add(
+            out,
+            "#if !defined(__clang__) && __GNUC__ < 12\n#define %s(a, b, ...) ({ \\\n"
+            "    typedef __typeof__(((a) < (a))[0]) ci_int; \\\n"
+            "    enum { ci_lanes = sizeof(a) / sizeof(ci_int), ci_count = sizeof((int[]){__VA_ARGS__}) / sizeof(int) }; \\\n"
+            "    typedef ci_int ci_ints __attribute__((vector_size(ci_count * sizeof(ci_int)))); \\\n"
+            "    typedef __typeof__((a)[0]) ci_same __attribute__((vector_size(ci_count * sizeof(ci_int)))); \\\n"
+            "    const __typeof__((a) < (a)) ci_a = (__typeof__((a) < (a)))(a), ci_b = (__typeof__((a) < (a)))(b); \\\n"
+            "    const int ci_from[] = {__VA_ARGS__}; \\\n"
+            "    ci_ints ci_made; \\\n"
+            "    for (int ci_k = 0; ci_k < ci_count; ci_k++) \\\n"
+            "        ci_made[ci_k] = ci_from[ci_k] < ci_lanes ? ci_a[ci_from[ci_k]] : ci_b[ci_from[ci_k] - ci_lanes]; \\\n"
+            "    (ci_same)ci_made; })\n#endif\n",
+            name);
+}
+
 /* They cost nothing but compile time where a compiler does not know them. A loop that is left to the
  * compiler begins at a line of the cache: one of ten instructions that lies across two of them takes half as long again. */
 static void
@@ -216,6 +239,7 @@ ci_cpu_emit_source(CiText *out, const CiKernels *kernels, const CiProcs *procs,
                      "    int32_t is_again;\n} CiRun;\n");
     bool is_fast = options && options->numerics && !strcmp(options->numerics, "fast");
     print_macros(&s, out, is_fast);
+    print_shuffle_macro(&s, out);
     print_index_helpers(&s, out);
     print_fault_helper(&s, out);
     ci_emit_support(s.base, out);
