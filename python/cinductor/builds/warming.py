@@ -187,7 +187,7 @@ def lower(fn: Any, *specs: Any, **named: Any) -> Any:
     Unsupported, TypeError
         As in `warm`.
     """
-    target = warm(fn, *specs, **named)
+    target = captured(fn, specs, named, "lower")[0]
     found = target.specializations
     return found[0].program if found else None
 
@@ -218,7 +218,7 @@ def graph(fn: Callable[..., Any], *specs: Any, **named: Any) -> Graph:
     >>> run = g.compile()
     >>> (y,) = run(np.arange(10.0))
     """
-    target, job = captured(fn, specs, named)
+    target, job = captured(fn, specs, named, "graph")
     specialization = target.specializations[0]
     if specialization.program is None:
         raise _core.Unsupported("nothing is computed: the results are constants, arguments and views of arguments")
