@@ -59,7 +59,7 @@ add_functions(Source *s, const CiText texts[2], const CiKernel *kernel)
     }
 }
 
-/* Letters, digits and single underscores: what follows the last dot of a qualified name. */
+/* A C name from a qualified one: what follows its last dot, as letters, digits and single underscores. */
 static const char *
 word_of(CiContext *ctx, const char *name)
 {
@@ -77,7 +77,7 @@ word_of(CiContext *ctx, const char *name)
     return length > 0 && (*word < '0' || *word > '9') ? word : "kernel";
 }
 
-/* A second symbol of each function of a kernel, which tools show: of two at one place, perf takes the longer. */
+/* A second symbol for each function of a kernel. Tools show it: perf takes the longer of two symbols at one address. */
 static void
 add_symbols(Source *s, const CiKernel *kernel)
 {
@@ -91,7 +91,7 @@ add_symbols(Source *s, const CiKernel *kernel)
     }
 }
 
-/* The kernel whose functions differ only in names; NULL: there is none, and this one is known from now on. */
+/* Returns an earlier kernel whose functions differ only in names. If there is none, enters this one and returns NULL. */
 static const CiKernel *
 find_same(Source *s, const CiKernel *kernel, const CiText texts[2])
 {
@@ -102,9 +102,8 @@ find_same(Source *s, const CiKernel *kernel, const CiText texts[2])
     return found;
 }
 
-/* None where a kernel before it has the same functions, such as that of another iteration of an
- * unrolled loop or layer of a network. A compiler takes half as much again for each byte of loops that it is to make
- * vectors of. */
+/* Adds nothing if an earlier kernel has the same functions, as in another iteration of an unrolled loop or another layer
+ * of a network. A byte of loops that the compiler vectorises takes half as much time again as other source. */
 static void
 add_kernel(void *arg, const CiKernel *kernel)
 {
@@ -185,8 +184,8 @@ print_shuffle_macro(const Source *s, CiText *out)
             name);
 }
 
-/* They cost nothing but compile time where a compiler does not know them. A loop that is left to the
- * compiler begins at a line of the cache: one of ten instructions that lies across two of them takes half as long again. */
+/* Prints macros for attributes of gcc that clang does not have. Loops that the compiler vectorises begin at a cache
+ * line: a loop of ten instructions across two lines takes half as long again. */
 static void
 print_macros(const Source *s, CiText *out, bool is_fast)
 {
