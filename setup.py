@@ -46,7 +46,7 @@ def flags():
 
 
 # Each runs once when a program is compiled: a fiftieth of a wheel.
-SMALL = tuple(f"csrc/{folder}/" for folder in ("loops", "passes", "wrapper"))
+SMALL = tuple(f"csrc/{folder}/" for folder in ("analysis", "api", "loops", "lower", "passes", "wrapper"))
 
 
 def in_parallel(compile_objects):
