@@ -45,7 +45,7 @@ def flags():
     return compile_flags, link_flags
 
 
-# Each runs once when a program is compiled: a fiftieth of a wheel.
+# Each runs once when a program is compiled: a fortieth of a wheel.
 SMALL = tuple(f"csrc/{folder}/" for folder in ("analysis", "api", "loops", "lower", "passes", "wrapper"))
 
 
