@@ -134,6 +134,8 @@ ERRORS: dict[str, ErrorRow] = {
 WHOLE = {
     "(an argument is an array of a device)": "Python runs such a line for arrays of the host: give .numpy(), or take the line out of the function",
     "(cinductor.warm)": "call the function itself, or take the line out of it",
+    "(cinductor.lower)": "such a line has no text: take it out of the function",
+    "(cinductor.graph)": "a graph has no Python: take the line out of the function",
     "(cinductor.package)": "a package has programs without Python: take the line out of the function",
     "(export)": "take the line out of the function; cinductor.explain shows all such lines",
 }

@@ -12,6 +12,7 @@ import types
 import pytest
 from rewriting import ForgetfulScope, plain
 
+import cinductor.capture.calls.numbers  # noqa: F401  # needs an accelerator, and is imported late otherwise
 from cinductor.capture.hooks.scope import PlainScope
 from cinductor.capture.syntax.rewrite import NotRewritable
 

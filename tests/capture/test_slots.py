@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import typing
 from typing import Any
 
 import numpy as np
@@ -127,3 +128,34 @@ def test_slots_need_no_python() -> None:
     for make, f in SLOTTED["method"], SLOTTED["empty slot"], SLOTTED["loop"], SLOTTED["dataclass"]:
         report = cinductor.explain(cinductor.compile(f), make(), np.arange(3.0))
         assert not report.breaks and report.kernels_count, f
+
+
+class Hiding:
+    """Its own attributes are not where `__dict__` says."""
+
+    k = 1
+    __dict__ = property(lambda self: {"k": 5})
+
+    def m(self):
+        return 3
+
+
+@pytest.mark.parametrize("name, item", [("k", 7), ("m", lambda: 9), ("__module__", "elsewhere")])
+def test_attributes_that_a_class_hides(name, item):
+    """Some classes in C have a dict of attributes for each object, and no `__dict__`: typing.TypeVar from Python 3.12 on."""
+
+    def f(x, o):
+        return x * 2, o.k, o.m(), o.__module__
+
+    value = Hiding()
+    compiled = cinductor.compile(f)
+    for _ in range(2):
+        assert compiled(np.arange(3.0), value)[1:] == f(np.arange(3.0), value)[1:]
+    setattr(value, name, item)
+    for _ in range(2):
+        assert compiled(np.arange(3.0), value)[1:] == f(np.arange(3.0), value)[1:]
+
+
+def test_the_module_of_a_type_variable():
+    variable = typing.TypeVar("variable")
+    assert cinductor.compile(lambda x, v: (x * 2, v.__module__))(np.arange(3.0), variable)[1] == variable.__module__

@@ -342,4 +342,4 @@ def test_another_thread_acts_between_any_two_steps(monkeypatch, fn, act):
         calls(f, sizes)
         total = total or between.count
         between.at = draw.randrange(1, total)
-    assert total > 3000 and not errors
+    assert total > (3000 if sys.version_info < (3, 12) else 2900) and not errors  # comprehensions are no calls in later versions

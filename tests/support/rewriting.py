@@ -22,7 +22,8 @@ def plain(fn, cls=PlainScope):
     if sys.version_info < (3, 12):  # later versions count the names of comprehensions
         assert locals_of(fn.__code__) <= locals_of(rewritten.code), "a local name has become a global one"
     codes = [*codes_in(fn.__code__)]  # without names of code that cannot be reached
-    wrong = globals_asked(rewritten.code).difference(*(code.co_names for code in codes))
+    comprehensions = () if sys.version_info < (3, 12) else fn.__code__.co_names  # are parts of it in later versions
+    wrong = globals_asked(rewritten.code).difference(comprehensions, *(code.co_names for code in codes))
     assert not wrong.intersection(name for code in codes for name in locals_of(code))
     return rewritten.bind(fn, types.CellType(scope))
 

@@ -222,8 +222,12 @@ def configure_memory(settings: str, device: Any = None) -> None:
     ------
     ValueError
         For other settings, and for values that are not sizes.
+    TypeError
+        For settings that are no text.
     """
     prepare()
+    if not isinstance(settings, str):
+        raise TypeError(f"settings is a {type(settings).__name__}; wanted a text such as 'limit:8GB,keep:1GiB'")
     name = text(*split(device))
     found = {"limit": memory_stats(name)["limit"], "keep": -1}
     for part in filter(None, settings.split(",")):

@@ -37,16 +37,16 @@ def went_through_a_handler(tb: types.TracebackType | None) -> bool:
     codes = None
     while tb is not None:
         codes = handlers() if codes is None else codes
-        if tb.tb_frame.f_code in codes:
+        if id(tb.tb_frame.f_code) in codes:
             return True
         tb = tb.tb_next
     return False
 
 
-def handlers() -> set[types.CodeType]:
-    """The code of all installed signal handlers."""
+def handlers() -> dict[int, types.CodeType]:
+    """The code of all installed signal handlers, by its identity: equal code of another file is no handler's."""
     found = (code_of(_signal.getsignal(number)) for number in _signal.valid_signals())
-    return {code for code in found if code is not None}
+    return {id(code): code for code in found if code is not None}
 
 
 def code_of(handler: Any) -> types.CodeType | None:

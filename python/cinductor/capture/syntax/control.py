@@ -74,12 +74,12 @@ class Statements(Displays):
             node.decorator_list.append(self.attribute(node, STAGE, "made"))
         parameters = type_parameters(node)
         if parameters is not None:
-            self.scopes.append(parameters)
+            self._enter(parameters)
         if self.annotations_run:
             self._annotations(node)
         self._body(node)
         if parameters is not None:
-            self.scopes.pop()
+            self._leave()
         return node
 
     def _annotations(self, node: ast.FunctionDef) -> None:
