@@ -81,19 +81,21 @@ def compile_graph_module(gm: Any, inputs: Any, mode: str | None, options: dict[s
         if made is not None:
             made.append(EagerGraph(why))
         return disable(gm, reason="eager runs the graph")
-    compiler = functools.partial(compile_plain, given=given, key=key, is_strict=is_strict, made=made)
+    compiler = functools.partial(compile_plain, results=results_of(gm), given=given, key=key, is_strict=is_strict, made=made)
     if any(isinstance(x, (list, tuple, dict)) for x in inputs):  # compiled autograd's
         return flatten_graph_inputs(gm, inputs, compiler)
     return compiler(gm, inputs)
 
 
-def compile_plain(gm: Any, inputs: Any, given: dict[str, Any], key: CacheKey, is_strict: bool, made: list[Any] | None) -> Any:
-    """A graph whose inputs are tensors and numbers."""
+def compile_plain(
+    gm: Any, inputs: Any, results: list[Any], given: dict[str, Any], key: CacheKey, is_strict: bool, made: list[Any] | None
+) -> Any:
+    """A graph whose inputs are tensors and numbers. results: as Dynamo recorded them; a wrapper that flattens inputs has no graph."""
     counters["aot_autograd"]["total"] += 1
     without_donation = patch.object(graph_compile, "collect_bw_donated_buffer_idxs", no_donated_buffers)
     with torch._functorch.config.patch(SETTINGS), key_without_inductor(), without_donation:
         try:
-            arguments = compilers(given, is_strict, made, results_of(gm))
+            arguments = compilers(given, is_strict, made, results)
             compiled: Any = aot_module_simplified(gm, inputs, **arguments, **key_argument(key))
         except BREAKING:
             raise
