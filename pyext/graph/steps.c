@@ -7,12 +7,12 @@
 enum { CX_STEPS = 16 };
 
 int
-cx_tracer_step(CxTracer *t, bool is_hook)
+cx_tracer_step(CxTracer *t, CxStep step)
 {
     if (t->on_step == NULL || t->on_step == Py_None || t->has_fallen_back || t->is_busy || ++t->steps % CX_STEPS != 0)
         return 0;
     PyObject *asked = Py_NewRef(t->on_step);
-    PyObject *done = PyObject_CallOneArg(asked, is_hook ? Py_True : Py_False);
+    PyObject *done = PyObject_CallOneArg(asked, step == CX_HOOK ? Py_True : step == CX_VALUE ? Py_False : Py_None);
     Py_DECREF(asked);
     Py_XDECREF(done);
     return done == NULL ? -1 : 0;
@@ -23,7 +23,7 @@ PyObject *
 cx_method_step(PyObject *self, PyObject *unused)
 {
     (void)unused;
-    if (cx_tracer_step((CxTracer *)self, false) < 0)
+    if (cx_tracer_step((CxTracer *)self, CX_VALUE) < 0)
         return NULL;
     Py_RETURN_NONE;
 }
@@ -57,7 +57,7 @@ static PyObject *
 paced_next(PyObject *self)
 {
     Paced *p = (Paced *)self;
-    return cx_tracer_step(p->tracer, false) < 0 ? NULL : PyIter_Next(p->items);
+    return cx_tracer_step(p->tracer, CX_VALUE) < 0 ? NULL : PyIter_Next(p->items);
 }
 
 static int

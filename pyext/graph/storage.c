@@ -267,7 +267,7 @@ cx_traced_new(CxTracer *tracer, CxStorage *storage, CxView *view)
 {
     CxTraced *t = NULL;
 
-    if (storage != NULL && cx_tracer_step(tracer, false) == 0)
+    if (storage != NULL && cx_tracer_step(tracer, CX_VALUE) == 0)
         t = PyObject_GC_New(CxTraced, (PyTypeObject *)tracer->state->traced_type);
     if (t == NULL) {
         cx_storage_release(storage);

@@ -88,7 +88,7 @@ struct CxTracer {
     /* Called before a whole graph is built, with an unbuilt program, the seconds of NumPy and of the build, and
      * True if it is exact. It raises to put the build off. Or NULL. */
     PyObject *on_build;
-    PyObject *on_step; /* called after a number of steps, with True in a call of a hook: it limits the capture's time; or NULL */
+    PyObject *on_step; /* called after a number of steps, see steps.c: it limits the capture's time; or NULL */
     PyObject *on_flags; /* called by `finish` if a run has raised float flags: true if NumPy shall run the call; or NULL */
     PyObject *on_run; /* called after a run of a piece that may be run again, with the tracer, the program, its seconds and a function that does; or NULL */
     unsigned steps;
@@ -106,9 +106,11 @@ cx_graph_is_full(const CxTracer *tracer)
     return tracer->graph != NULL && tracer->graph->next_id >= tracer->options.node_limit;
 }
 
-/* steps.c: a step of the capture's own work; is_hook: a call of a hook. -1 with an exception where the capture has
- * taken its time. */
-int cx_tracer_step(CxTracer *tracer, bool is_hook);
+/* Kinds of steps: a traced value or an item; a call of a hook; a call of a hook that runs no code of the user's. */
+typedef enum CxStep { CX_VALUE, CX_HOOK, CX_QUIET_HOOK } CxStep;
+
+/* steps.c: a step of the capture's own work. -1 with an exception where the capture has taken its time. */
+int cx_tracer_step(CxTracer *tracer, CxStep step);
 
 extern PyType_Spec cx_tracer_spec; /* tracer.c */
 extern PyType_Spec cx_paced_spec;  /* steps.c */

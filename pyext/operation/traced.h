@@ -27,6 +27,8 @@ PyObject *cx_str(PyObject *self);
 int cx_bool(PyObject *self);
 Py_hash_t cx_hash(PyObject *self);
 int cx_contains(PyObject *self, PyObject *item);
+/* True if Python shall repeat an operation that failed, whose exception is then cleared. */
+bool cx_is_refused(const CxTracer *tracer, bool are_single);
 int cx_getbuffer(PyObject *self, Py_buffer *view, int flags);
 
 /* traced_index.c */

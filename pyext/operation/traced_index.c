@@ -275,13 +275,12 @@ scalar_of(PyObject *view)
     return result;
 }
 
-PyObject *
-cx_subscript(PyObject *self, PyObject *key)
+static PyObject *
+subscript(PyObject *self, PyObject *key)
 {
     CxTraced *x = (CxTraced *)self;
     Index index;
 
-    CX_ENTRY();
     if (x->view == NULL && x->storage->kind == CI_KIND_python)
         return PyErr_Format(PyExc_TypeError, "'%s' object is not subscriptable",
                             cx_python_class(x->storage)->tp_name);
@@ -300,6 +299,24 @@ cx_subscript(PyObject *self, PyObject *key)
         return Py_NewRef(self);
     PyObject *view = make_view(x, &index);
     return index.is_scalar ? scalar_of(view) : view;
+}
+
+PyObject *
+cx_subscript(PyObject *self, PyObject *key)
+{
+    CxTraced *x = (CxTraced *)self;
+    PyObject *real_key = NULL;
+
+    CX_ENTRY();
+    PyObject *result = subscript(self, key);
+    if (result != NULL || !x->tracer->needs_python || !cx_is_refused(x->tracer, false))
+        return result;
+    PyObject *real = cx_traced_concretize(x, "an index");
+    if (real != NULL && (real_key = cx_materialise_tree(key)) != NULL)
+        result = cx_tracer_wrap(x->tracer, PyObject_GetItem(real, real_key), (CxGiven){{NULL}, {NULL}});
+    Py_XDECREF(real_key);
+    Py_XDECREF(real);
+    return result;
 }
 
 /* True if NumPy accepts an array as one element. For an array of one element this depends on

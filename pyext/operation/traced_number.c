@@ -61,23 +61,26 @@ is_single(PyObject *o)
     return ((CxTraced *)o)->view == NULL && cx_kind((CxTraced *)o) != CI_KIND_array;
 }
 
-/* Leaves an operand that the graph refuses (an array of objects) to NumPy. Also, after Python steps,
- * an operation in which an internal error occurred, and one that two scalars do not have: its
- * message is theirs, not a ufunc's. */
+/* The graph refuses an operand (an array of objects). Or, after Python steps and outside of regions, the operation cannot be
+ * captured, it met an internal error, or two scalars do not have it: then the message is theirs, not a ufunc's. */
+bool
+cx_is_refused(const CxTracer *tracer, bool are_single)
+{
+    bool is_late = tracer->needs_python && tracer->nblocks == 0 && !tracer->forbids_breaks && !tracer->is_busy;
+    bool is_mistake = PyErr_ExceptionMatches(cx_exception(tracer->state, "InternalError")) ||
+                      PyErr_ExceptionMatches(tracer->state->region_break) || (are_single && PyErr_ExceptionMatches(PyExc_TypeError));
+    bool is_refused = PyErr_ExceptionMatches(cx_exception(tracer->state, "Unsupported")) || (is_late && is_mistake);
+    if (is_refused)
+        PyErr_Clear();
+    return is_refused;
+}
+
+/* The result of an operation of two operands; if it is refused, Python's own. */
 static PyObject *
 or_break(PyObject *result, PyObject *a, PyObject *b, binaryfunc python, bool in_place)
 {
-    CxTracer *tracer = ((CxTraced *)(cx_is_traced(a) ? a : b))->tracer;
-    if (result != NULL)
-        return result;
-    bool is_late = tracer->needs_python && tracer->nblocks == 0 && !tracer->is_busy;
-    bool is_mistake = PyErr_ExceptionMatches(cx_exception(tracer->state, "InternalError")) ||
-                      (is_single(a) && is_single(b) && PyErr_ExceptionMatches(PyExc_TypeError));
-    if (!PyErr_ExceptionMatches(cx_exception(tracer->state, "Unsupported")) &&
-        !(is_late && is_mistake))
-        return NULL;
-    PyErr_Clear();
-    return binary_break(a, b, python, in_place);
+    bool is_known = result != NULL || !cx_is_refused(((CxTraced *)(cx_is_traced(a) ? a : b))->tracer, is_single(a) && is_single(b));
+    return is_known ? result : binary_break(a, b, python, in_place);
 }
 
 static bool
@@ -211,12 +214,32 @@ scalar_magnitude(CxTraced *z)
 }
 
 static PyObject *
-unary(CxTraced *x, int ufunc)
+unary_traced(PyObject *a, int ufunc, unaryfunc python)
 {
+    CxTraced *x = (CxTraced *)a;
+    int is_tagged = cx_is_tagged_op(ufunc, a, NULL);
+    if (is_tagged != 0)
+        return is_tagged < 0 ? NULL : cx_tagged_op(ufunc, a, NULL);
+    if (cx_is_python_kind(a))
+        return cx_python_unary(ufunc, a, python);
     bool is_complex = ci_dtype_class(cx_dtype(x)) == CI_CLASS_complex;
     if (ufunc == CI_OP_absolute && is_complex && cx_kind(x) == CI_KIND_scalar)
         return scalar_magnitude(x);
-    return cx_ufunc_operator(x->tracer, ufunc, 1, (PyObject *[]){(PyObject *)x});
+    return cx_ufunc_operator(x->tracer, ufunc, 1, &a);
+}
+
+static PyObject *
+unary(PyObject *a, int ufunc, unaryfunc python)
+{
+    CxTracer *tracer = ((CxTraced *)a)->tracer;
+    PyObject *result = unary_traced(a, ufunc, python);
+    if (result != NULL || !cx_is_refused(tracer, is_single(a)))
+        return result;
+    PyObject *real = cx_traced_concretize((CxTraced *)a, "an operator");
+    if (real != NULL)
+        result = cx_tracer_wrap(tracer, python(real), (CxGiven){{a, NULL}, {real, NULL}});
+    Py_XDECREF(real);
+    return result;
 }
 
 #define BINARY(op, slot, python, ...)                                                              \
@@ -234,12 +257,7 @@ unary(CxTraced *x, int ufunc)
     PyObject *cx_nb_##slot(PyObject *a);                                                           \
     PyObject *cx_nb_##slot(PyObject *a)                                                            \
     {                                                                                              \
-        int is_tagged = cx_is_tagged_op(CI_OP_##op, a, NULL);                                      \
-        if (is_tagged != 0)                                                                        \
-            return is_tagged < 0 ? NULL : cx_tagged_op(CI_OP_##op, a, NULL);                       \
-        if (cx_is_python_kind(a))                                                                  \
-            return cx_python_unary(CI_OP_##op, a, PyNumber_##python);                              \
-        return unary((CxTraced *)a, CI_OP_##op);                                                   \
+        return unary(a, CI_OP_##op, PyNumber_##python);                                            \
     }
 #define COMPARE(op, sign, python, ...)                                                             \
     static PyObject *compare_##python(PyObject *a, PyObject *b)                                    \

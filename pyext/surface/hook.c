@@ -55,7 +55,7 @@ hook_call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names)
         return PyErr_Format(PyExc_TypeError, "a method of nothing");
     PyObject *stage = PyObject_GetAttr(args[0], h->state->str_stage), *result = NULL;
     CxTracer *t = tracer_of(h->state, stage);
-    bool failed = PyErr_Occurred() || (t != NULL && cx_tracer_step(t, !h->is_quiet) < 0);
+    bool failed = PyErr_Occurred() || (t != NULL && cx_tracer_step(t, h->is_quiet ? CX_QUIET_HOOK : CX_HOOK) < 0);
     bool is_passed = !failed && (t == NULL || !t->has_fallen_back) && passes(h, args, nargsf);
 
     if (is_passed)

@@ -249,6 +249,7 @@ static PyMemberDef tracer_members[] = {
     CX_MEMBER(Tracer, on_concretize, T_OBJECT, CxTracer, on_concretize, 0),
     CX_MEMBER(Tracer, on_build, T_OBJECT, CxTracer, on_build, 0),
     CX_MEMBER(Tracer, on_step, T_OBJECT, CxTracer, on_step, 0),
+    CX_MEMBER(Tracer, steps, T_UINT, CxTracer, steps, 0),
     CX_MEMBER(Tracer, on_flags, T_OBJECT, CxTracer, on_flags, 0),
     CX_MEMBER(Tracer, on_run, T_OBJECT, CxTracer, on_run, 0),
     CX_MEMBER(Tracer, user_backend, T_OBJECT, CxTracer, user_backend, 0),

@@ -265,11 +265,13 @@ cx_python_unary(int ufunc, PyObject *a, unaryfunc python)
     return python_op(ufunc, a, NULL, python, NULL);
 }
 
-/* as_python(number): the same value as a Python number, which has its dtype. */
+/* as_python(number): the same value as a Python number, which has its dtype. Once NumPy runs the rest of the call, numbers are real. */
 PyObject *
 cx_method_as_python(PyObject *self, PyObject *value)
 {
     CX_ENTRY();
+    if (((CxTracer *)self)->has_fallen_back && !cx_is_traced(value))
+        return PyArray_IsScalar(value, Generic) ? PyObject_CallMethod(value, "item", NULL) : Py_NewRef(value);
     CiDtype dtype = cx_is_traced(value) ? cx_dtype((CxTraced *)value) : CI_DTYPE_none;
     bool is_pythons = cx_is_int_dtype(dtype) || dtype == CI_DTYPE_f64 || dtype == CI_DTYPE_c128;
     if (!is_pythons || cx_rank((CxTraced *)value) != 0)

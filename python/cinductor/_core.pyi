@@ -489,12 +489,14 @@ class Tracer:
 
     True: what the call has changed is undone, and NumPy shall run it. `finish` then gives MISSING for its result.
     """
-    on_step: Callable[[bool], object] | None
+    on_step: Callable[[bool | None], object] | None
     """Called after each 16 steps of the capture, or None. May be set.
 
-    A step is a call of a hook, for which its argument is True, a new traced value, or an item of `paced`. It raises an
-    exception if the capture has taken its time.
+    A step is a call of a hook, for which its argument is True, or None if the hook runs no code of the user's; or a new traced
+    value or an item of `paced`. It raises an exception if the capture has taken its time.
     """
+    steps: int
+    """Steps counted so far. May be set: the next call of `on_step` is at a multiple of 16."""
     user_backend: tuple[str, Callable[[str], Callable[..., tuple[Any, ...]]]] | None
     """A name and a function of a graph's text, or None. May be set.
 

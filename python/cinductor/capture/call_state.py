@@ -14,17 +14,20 @@ Bail-out (`with_bailout`)
     a side effect the call cannot be restarted. The failing step is then repeated on real values
     by Python and NumPy. If it raises there too, the exception is the user's. Otherwise it was a
     bug in cinductor: one warning reports it, and the call continues in NumPy from that step.
+    A step that cannot be captured (`RegionBreak`, `Unsupported`) outside of regions is repeated in the same way, without a
+    warning. If it may run functions of the user's, it is undone first.
 
 Invariant: no step runs twice. If part of a step may already have happened, the exception propagates.
 """
 
 from __future__ import annotations
 
+import functools
 import math
 import sys
 import time
-from collections.abc import Callable
-from types import FrameType, FunctionType
+from collections.abc import Callable, Iterator
+from types import FrameType, FunctionType, GeneratorType, MethodType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -40,7 +43,7 @@ from ..errors import ConstraintViolation
 from .boundary import Lifting
 from .containers import name_of_view
 from .control.region import Regions
-from .control.state import State
+from .control.state import Snapshot, State
 from .deaths import forget, runs_code
 from .effects import Effects, Materialiser
 from .iterators import Items, items_of
@@ -194,6 +197,36 @@ class Stage:
         """True if a container may be columns that captured code alone may look at: the call can be captured in another way."""
         return self.has_list_columns and self.tracer.effects == 0
 
+    @property
+    def progress(self) -> tuple[int, ...]:
+        """Counts of what cannot simply be repeated: effects, functions of the user's that were entered, changes of objects."""
+        return self.tracer.effects, self.inlined, self.state.changes
+
+    def repeated(self, step: Callable[..., Any], *args: Any) -> Any:
+        """The result of a step of rewritten code that is no hook. If it fails after an effect and outside of regions, before it has
+        changed anything, NumPy runs the rest of the call, and the step is repeated.
+        """
+        attempt = Attempt(self.progress, None)
+        try:
+            return step(*args)
+        except (_core.CinductorError, _core.RegionBreak) as error:
+            if not self.tracer.effects or self.tracer.in_region or not (is_limit(self, error) or is_internal_error(error)):
+                raise
+            if not attempt.is_undone(self.progress):
+                raise
+            reason = error
+        go_on(self, reason)
+        return step(*args)
+
+    def taken(self, items: Items) -> Iterator[Any]:
+        """The items, one by one."""
+        while True:
+            try:
+                item = self.repeated(next, items)
+            except StopIteration:
+                return
+            yield item
+
     def length_now(self, value: Any) -> int:
         """The length of a container that is iterated. If a buffer has got the items since the iterator was made, they are put
         back: the iterator reads the container.
@@ -269,7 +302,7 @@ def count_iteration(stage: Stage) -> None:
         raise _core.RegionBreak(f"Python runs more than {MOST_ITERATIONS} iterations in loops or branches that are captured", "", 0)
 
 
-def limit(stage: Stage, is_hook: bool) -> None:
+def limit(stage: Stage, is_hook: bool | None) -> None:
     """Check the limits after a number of steps (`Tracer.on_step`): calls of hooks, traced values, and items that capture handles one by one.
     After the time limit NumPy runs the call, or the rest of it; the latter only between operations of the user's code.
     This also happens if an effect has happened and the graph is half full, because a full graph can no longer restart.
@@ -284,7 +317,7 @@ def limit(stage: Stage, is_hook: bool) -> None:
         most = stage.limit = allowance.left(stage.captures)
         if stage.own_work <= most:
             return None
-    may_continue = is_hook and is_asked_by_users()
+    may_continue = bool(is_hook) and is_asked_by_users()
     if allowance is not None and not is_half_full and allowance.seconds < allowance.most:
         return postpone(stage, allowance, may_continue)
     why = f"capture has taken longer than capture_limit ({allowance.most if allowance else stage.limit:g} s)"
@@ -399,16 +432,19 @@ def is_internal_error(error: BaseException) -> bool:
     """True if an exception may be an internal error: not one that reports what capture cannot do, or one raised by a
     signal handler.
     """
-    if is_interrupt(error):
+    if is_interrupt(error) or is_a(error, _core.RegionBreak):
         return False
     if is_a(error, _core.CinductorError):
         return is_a(error, _core.InternalError)
     return not is_a(error, MemoryError | RecursionError | ConstraintViolation)
 
 
+LIMITS = (_core.Unsupported, OverflowError, _core.RegionBreak)
+
+
 def is_limit(stage: Stage, error: BaseException) -> bool:
     """True if an exception says what capture cannot do, such as a size that does not fit in 64 bits, and NumPy may do it."""
-    return type(error) in (_core.Unsupported, OverflowError) and not (stage.tracer.fullgraph or stage.tracer.forbids_breaks)
+    return type(error) in LIMITS and not (stage.tracer.fullgraph or stage.tracer.forbids_breaks)
 
 
 def is_asked_by_users() -> bool:
@@ -417,6 +453,40 @@ def is_asked_by_users() -> bool:
     while id(frame.f_code) in REPLACEMENTS and frame.f_back is not None:
         frame = frame.f_back
     return not frame.f_code.co_filename.startswith(PACKAGE)
+
+
+RUN_OTHERS = (FunctionType, MethodType, functools.partial, type, Items, GeneratorType)
+
+
+def runs_others(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """True if a call of what is no function of the user's may run some on the way, given as an argument."""
+    return type(args[0]) is not FunctionType and any(is_a(value, RUN_OTHERS) for value in (*args[1:], *kwargs.values()))
+
+
+class Attempt:
+    """A step after an effect that may fail. snapshot: of one that runs functions of the user's, which is undone as a whole then.
+    before: `Stage.progress` at its beginning.
+    """
+
+    __slots__ = ("before", "snapshot")
+
+    def __init__(self, before: tuple[int, ...], snapshot: Snapshot | None) -> None:
+        self.before, self.snapshot = before, snapshot
+
+    def end(self) -> None:
+        """The step has succeeded."""
+        if self.snapshot is not None:
+            self.snapshot.end()
+
+    def is_undone(self, now: tuple[int, ...]) -> bool:
+        """True if the step may be repeated: it has changed nothing, or that could be undone."""
+        if self.snapshot is None:
+            return now == self.before
+        can_undo = self.snapshot.can_undo
+        if can_undo:
+            self.snapshot.drop()
+        self.snapshot.end()
+        return can_undo
 
 
 def with_bailout(method: Callable[..., Any], kind: str) -> Any:
@@ -430,18 +500,19 @@ def with_bailout(method: Callable[..., Any], kind: str) -> Any:
         stage = self.stage
         if stage.tracer.has_fallen_back:  # fallen back after the frame read this method
             return on_real_values(self, name, args, kwargs)
-        state = stage.state
-        before = stage.tracer.effects, stage.inlined, state.changes
+        may_undo = name == "call" and not stage.tracer.in_region and runs_others(args, kwargs)
+        attempt = Attempt(stage.progress, Snapshot(stage.state, True) if may_undo else None)
         try:
-            return method(self, *args, **kwargs)
-        except Exception as error:
-            if (stage.tracer.effects, stage.inlined, state.changes) != before:
+            result = method(self, *args, **kwargs)
+        except (Exception, _core.RegionBreak) as error:
+            if stage.tracer.in_region or not (is_limit(stage, error) or is_internal_error(error)):
                 raise
-            if stage.tracer.in_region or not (is_internal_error(error) or is_limit(stage, error)):
-                raise
-            if not is_asked_by_users():
+            if not (is_asked_by_users() and attempt.is_undone(stage.progress)):
                 raise
             reason = error
+        else:
+            attempt.end()
+            return result
         if kind == "lazy":
             check_iterable(stage.materialise(args[0]), reason)
         result = on_real_values(self, name, args, kwargs)
@@ -460,7 +531,7 @@ def on_real_values(scope: Any, name: str, args: tuple[Any, ...], kwargs: dict[st
     return getattr(plain, name)(*real, **named)
 
 
-def check_iterable(value: object, error: Exception) -> None:
+def check_iterable(value: object, error: BaseException) -> None:
     """Raise the error if Python cannot iterate over a value."""
     if not any(defines(type(value), name) for name in ("__iter__", "__getitem__")):
         raise error
@@ -474,19 +545,19 @@ def lifted_once(stage: Stage, value: Any) -> Any:
         if runs_code(value) and not stage.tracer.has_fallen_back:
             fall_back(stage, f"the user's code runs when a {type(value).__name__} dies")
         return stage.lift(value)
-    except Exception as error:
-        if not stage.tracer.effects or stage.tracer.in_region or not is_internal_error(error):
+    except (Exception, _core.RegionBreak) as error:
+        if not stage.tracer.effects or stage.tracer.in_region or not (is_limit(stage, error) or is_internal_error(error)):
             raise
         go_on(stage, error)
         return value
 
 
-def go_on(stage: Stage, error: Exception) -> None:
+def go_on(stage: Stage, error: BaseException) -> None:
     """Let NumPy run the rest of the call after an internal error, or at a limit of capture."""
     why = "an internal error of cinductor"
     if is_limit(stage, error):
-        why = str(error)
-    else:
+        why = str(error.args[0]) if error.args else type(error).__name__
+    elif is_a(error, Exception):
         stage.tell(error)
     if not stage.tracer.has_fallen_back:
         fall_back(stage, why)

@@ -140,7 +140,11 @@ class Items:
         self.move(position + 1 if position < int(self.length) else END)
         if self.position is END:
             raise StopIteration
-        return self.get(position)
+        try:
+            return self.get(position)
+        except (RegionBreak, _core.CinductorError):  # no item was taken: the step may be repeated
+            self.move(position)
+            raise
 
 
 class Range:

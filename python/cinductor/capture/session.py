@@ -408,8 +408,8 @@ def finished(job: Job, stage: Stage, result: Any) -> tuple[Any, Any]:
     try:
         stage.escapes.end()
         return finish(job, stage, result)
-    except Exception as error:
-        if not stage.tracer.effects or not is_internal_error(error):
+    except (Exception, _core.RegionBreak) as error:
+        if not stage.tracer.effects or not (is_a(error, _core.RegionBreak) or is_internal_error(error)):
             raise
         reason = error
     stage.stores.objects = waiting
@@ -419,7 +419,8 @@ def finished(job: Job, stage: Stage, result: Any) -> tuple[Any, Any]:
     except Exception as error:
         signals.pass_on(error)
         raise reason from None  # from a library call in the remaining graph
-    stage.tell(reason)
+    if is_a(reason, Exception):  # no refusal
+        stage.tell(reason)
     return made, None
 
 

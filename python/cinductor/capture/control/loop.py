@@ -190,7 +190,7 @@ class Loop(LoopRegion):
         elif self.phase == REGION and self.plan.peel:
             index = index + self.plan.peel
         try:
-            value = self.items.get(index)
+            value = self.scope.stage.repeated(self.items.get, index) if self.tracer.effects else self.items.get(index)
         except StopIteration:  # of a function that map calls
             if self.phase == REGION:
                 raise

@@ -307,7 +307,7 @@ class Unrolled(For):
         self.stage = stage
 
     def __iter__(self) -> Iterator[None]:
-        for item in self.items:
+        for item in self.stage.taken(self.items) if type(self.items) is Items else self.items:
             self.before_iteration()
             self.item = self.stage.materialise(item) if self.stage.tracer.has_fallen_back else item
             yield
