@@ -9,6 +9,7 @@
 typedef struct CiSizes {
     double (*of)(const struct CiSizes *sizes, const CiExpr *e);
     double unknown_iterations; /* assumed iterations of a loop with an unknown number of them */
+    bool counts_operations;    /* of calls of compiled functions, instead of what the original's call takes (CiLoc.call) */
 } CiSizes;
 
 double ci_plain_seconds(const CiGraph *graph, const CiSizes *sizes);

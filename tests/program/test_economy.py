@@ -1,6 +1,8 @@
 """Captures and builds wait until calls in NumPy have paid for them: the law, with a clock and a worker that tests step."""
 
+import bisect
 import gc
+import heapq
 import os
 import random
 import subprocess
@@ -20,6 +22,7 @@ from stencils import with_stencils
 import cinductor
 from cinductor import _core
 from cinductor.base import processors
+from cinductor.base.signals import Deferred
 from cinductor.calls import budget, economy, overtaking
 from cinductor.calls.job import MADE, JobState
 from cinductor.calls.notes import LEAST
@@ -1676,6 +1679,55 @@ def test_nine_of_ten_estimates_are_within_a_factor_of_three():
                 found[name] = estimates[1] / times[name]
     off = {name: round(factor, 2) for name, factor in found.items() if not 1 / 3 <= factor <= 3}
     assert len(found) > 150 and len(off) <= len(found) / 10, off
+
+
+def draws(n):
+    return sum(random.uniform(0, 10) for _ in range(n))
+
+
+def exponentials(n):
+    return sum(random.expovariate(2.0) for _ in range(n))
+
+
+def picks(n):
+    return sum(random.randrange(100) for _ in range(n))
+
+
+def numpys_draws(n):
+    s = 0.0
+    for _ in range(n):
+        s += np.random.random()
+    return s
+
+
+def positions(n):
+    items, s = [0.5 * k for k in range(100)], 0
+    for k in range(n):
+        s += bisect.bisect_left(items, k % 50)
+    return s
+
+
+def largest(n):
+    heap = [float(k) for k in range(50)]
+    for k in range(n):
+        heapq.heappushpop(heap, float(k % 1000))
+    return heap[0]
+
+
+@pytest.mark.parametrize("fn, nanoseconds", [(draws, 115), (exponentials, 250), (picks, 350), (numpys_draws, 350), (positions, 200), (largest, 250)])
+def test_a_call_of_a_compiled_function_takes_what_that_takes(monkeypatch, fn, nanoseconds):
+    """The graph has the operations of cinductor's source. nanoseconds: of an iteration on an idle machine: nothing is timed here."""
+    found = []
+
+    def before_build(self, job, account, bound, changes, made, plain, least, own, price, is_exact):
+        found[:] = plain, own
+        raise Deferred(None, 0.0)
+
+    monkeypatch.setattr(economy.Economy, "before_build", before_build)
+    monkeypatch.setattr(economy, "PURSE", np.inf)
+    n = 100_000
+    cinductor.compile(fn)(n)
+    assert 1 / 3 <= 1e-9 * nanoseconds * n / found[0] <= 3 and found[1] >= found[0] / 2, (found, 1e9 * found[0] / n)
 
 
 def test_estimates_follow_the_work():
