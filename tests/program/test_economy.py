@@ -742,6 +742,38 @@ def test_a_call_that_was_built_at_once_is_not_run_in_numpy_to_be_compared(queue)
     assert compiled.plain_calls == 0 and not compiled.specializations[0].is_trying
 
 
+def longer_where_compiled(n):
+    """A captured call has as many iterations as 5,000 of NumPy's, of 40 ns, and NumPy is expected to take a few times as long."""
+    s = 0.5
+    for k in range(n * 5000 if cinductor.is_compiling() else n):
+        s = (s + k % 7) ** 0.25
+    return s > 0
+
+
+def longer_by_size(x):
+    s = 0.5
+    for k in range(len(x) * 5000 if cinductor.is_compiling() else len(x)):
+        s = (s + x[k % 7]) ** 0.25
+    return s > 0
+
+
+@pytest.mark.parametrize("fn, sizes", [(longer_where_compiled, (40, 41, 42)), (longer_by_size, (X[:40], X[:41], X[:42]))])
+def test_a_long_loop_of_any_size_that_is_slower_than_numpy_is_left(queue, fn, sizes):
+    """NumPy's time is expected from the sizes of the call that is timed."""
+    compiled = cinductor.compile(fn, dynamic=True)
+    for size in (*sizes, *sizes):
+        assert compiled(size) == fn(size)
+        queue.run()
+    (specialization,) = compiled.specializations
+    assert specialization.program.is_symbolic
+    for k in range(60):
+        assert compiled(sizes[k % 3]) == fn(sizes[k % 3])
+    assert "NumPy was faster" in specialization.why_numpy
+    before = compiled.plain_calls
+    compiled(sizes[0])
+    assert compiled.plain_calls == before + 1
+
+
 @pytest.fixture
 def no_compiler(monkeypatch):
     """A machine without a C compiler."""
