@@ -263,6 +263,20 @@ def test_captures_wait_for_modules_that_are_imported_alongside_calls(queue, monk
     assert len(queue.tasks) == (mode == "auto" and not was_awaited)
 
 
+@pytest.mark.parametrize("mode", ["auto", "lazy"])
+def test_a_call_that_is_shorter_than_the_first_capture_and_a_build_runs_in_numpy(queue, monkeypatch, mode):
+    """Once the modules that capture are imported, a call is long much sooner."""
+    monkeypatch.setattr(economy, "SESSION", "cinductor.absent")
+    monkeypatch.setattr(economy, "IMPORT", 0.05)
+    monkeypatch.setattr(economy, "opening", economy.Opening())
+    least = 0.05 + budget.CAPTURE + economy.FIRST_BUILD
+    short, long = (int(10**6 * wanted / economy.Economy().bound_of(SimpleNamespace(fn=cube_sum), None, (10**6,))) for wanted in (0.9 * least, 1.2 * least))
+    compiled = cinductor.compile(cube_sum, mode=mode)
+    assert compiled(short) == cube_sum(short) and not compiled.specializations
+    compiled = cinductor.compile(cube_sum, mode=mode)  # the other has seen that calls are shorter than their bound
+    assert compiled(long) == cube_sum(long) and compiled.specializations
+
+
 def test_lazy_pays_for_the_capture_and_then_for_the_build(queue):
     compiled = cinductor.compile(whole, mode="lazy")
     is_same(compiled(X), whole(X))

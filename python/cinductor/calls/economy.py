@@ -45,7 +45,8 @@ BIAS = 1.36  # estimates of NumPy's time err high: too low ones cost a long call
 CAP, SHORT = 2, 20e-6  # NumPy takes at most so many times what the bytecode says, and seconds more: those of functions in C
 WISHES = 4  # kinds of a function that "auto" captures at once
 PURSE, SHARE = 0.05, 0.1  # seconds, and part of the process's time, that "auto" takes for captures at once
-IMPORT = 40e-3  # seconds that the first capture of a process takes more
+IMPORT = 55e-3  # seconds that the first capture of a process takes more
+FIRST_BUILD = 45e-3  # seconds of a build after it
 TURN, MAX_IMPORT = 5e-3, 2.0  # seconds that a call, and a fork, wait for an import beside calls at most
 WISHED_BUILDS = 2  # that it queues at once, of one kind
 SESSION = "cinductor.capture.session"  # the module that captures import
@@ -221,8 +222,11 @@ class Economy:
 
     @property
     def long(self) -> float:
-        """Seconds that a call may take, from which nothing has to be paid before its capture."""
-        return LONG * float(BACKOFF**self.failures) + self.opening
+        """Seconds that a call may take, from which nothing has to be paid before its capture. A call that is shorter than the first
+        capture of the process and a build gains nothing from these.
+        """
+        first = self.opening and self.opening + budget.CAPTURE + FIRST_BUILD
+        return LONG * float(BACKOFF**self.failures) + first
 
     def is_long(self, job: Any, account: Any, bound: tuple[Any, ...]) -> bool:
         """True if the call may take so long."""
