@@ -104,6 +104,8 @@ node_seconds(const CiNode *node, const CiSizes *sizes)
 {
     if (node->nblocks > 0)
         return region_seconds(node, sizes);
+    if (sizes->counted == CI_COUNT_callbacks && (node->ext == NULL || !node->ext->calls_back))
+        return 0;
     bool is_whole = ci_op_kind(node->op) == CI_OPKIND_reduce ||
                     ci_op_kind(node->op) == CI_OPKIND_argreduce ||
                     ci_op_kind(node->op) == CI_OPKIND_extern;
@@ -125,7 +127,7 @@ block_seconds(const CiBlock *block, const CiSizes *sizes)
         if (is_nothing(node))
             continue;
         bool is_of_array = node->ext != NULL && node->rank > 0;
-        unsigned call = sizes->counts_operations || is_of_array ? 0 : node->loc.call;
+        unsigned call = sizes->counted != CI_COUNT_calls || is_of_array ? 0 : node->loc.call;
         if (call == 0)
             seconds += node_seconds(node, sizes);
         else if (call != before)

@@ -57,8 +57,8 @@ struct CxProgram *cx_segment_find(CxTracer *tracer, const char *form, double pla
 PyObject *cx_has_warned_of_compiler(PyObject *module, PyObject *unused);
 /* work.c: estimates the time of a graph in NumPy: for all sizes, in the call that is captured, and in a run of a program. In a
  * capture loops of unknown length have a likely number of iterations, or one (CX_LEAST). CX_OWN: of the graph's own operations
- * where those stand for a call of a compiled function. */
-typedef enum CxEstimate { CX_LIKELY, CX_LEAST, CX_OWN } CxEstimate;
+ * where those stand for a call of a compiled function. CX_CALLBACKS: of library calls that Python makes. */
+typedef enum CxEstimate { CX_LIKELY, CX_LEAST, CX_OWN, CX_CALLBACKS } CxEstimate;
 #define CX_LITTLE 20e-6 /* seconds: less than a run and a break */
 double cx_graph_seconds(const CiGraph *graph);
 double cx_call_seconds(CxTracer *tracer, CxEstimate what);

@@ -1735,6 +1735,14 @@ def exponentials(n):
     return sum(random.expovariate(2.0) for _ in range(n))
 
 
+def beta_draws(n):
+    return sum(random.betavariate(2.0, 3.0) for _ in range(n))
+
+
+def normals(n):
+    return sum(random.gauss(0.0, 1.0) for _ in range(n))
+
+
 def picks(n):
     return sum(random.randrange(100) for _ in range(n))
 
@@ -1765,7 +1773,7 @@ def test_a_call_of_a_compiled_function_takes_what_that_takes(monkeypatch, fn, na
     """The graph has the operations of cinductor's source. nanoseconds: of an iteration on an idle machine: nothing is timed here."""
     found = []
 
-    def before_build(self, job, account, bound, changes, made, plain, least, own, price, is_exact):
+    def before_build(self, job, account, bound, changes, made, plain, least, own, called, price, is_exact):
         found[:] = plain, own
         raise Deferred(None, 0.0)
 
@@ -1774,6 +1782,22 @@ def test_a_call_of_a_compiled_function_takes_what_that_takes(monkeypatch, fn, na
     n = 100_000
     cinductor.compile(fn)(n)
     assert 1 / 3 <= 1e-9 * nanoseconds * n / found[0] <= 3 and found[1] >= found[0] / 2, (found, 1e9 * found[0] / n)
+
+
+@pytest.mark.parametrize("mode", ["auto", "lazy"])
+@pytest.mark.parametrize("fn, is_left", [(exponentials, True), (beta_draws, True), (normals, False), (draws, False)])
+def test_loops_for_which_a_program_would_call_python_are_left_to_it(queue, mode, fn, is_left):
+    """A library call that Python makes takes several times as long as the call in the original function."""
+    compiled = cinductor.compile(fn, mode=mode)
+    n = int(50_000 / economy.Economy().bound_of(SimpleNamespace(fn=fn), None, (50_000,)) / 4)
+    for _ in range(3):
+        random.seed(3)
+        got = compiled(n)
+        random.seed(3)
+        assert got == fn(n)
+    job, account = of(compiled)
+    assert (account.due == np.inf and account.why == economy.CALLS_PYTHON and job.captures == 1) == is_left
+    assert bool(queue.tasks or compiled.specializations) != is_left
 
 
 def test_estimates_follow_the_work():

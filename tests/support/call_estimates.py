@@ -23,7 +23,7 @@ def estimates_of(program, size):
     """
     found = []
 
-    def before_build(self, job, account, bound, changes, made, plain, least, own, price, is_exact):
+    def before_build(self, job, account, bound, changes, made, plain, least, own, called, price, is_exact):
         found[:] = plain, economy.estimate(plain, bound()), price, made
         raise Deferred(None, 0.0)
 

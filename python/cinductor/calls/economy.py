@@ -57,6 +57,7 @@ IMPORTING = "NumPy runs the calls while cinductor's modules for capture are impo
 NUMPY, CAPTURE, LOOK_UP = "in NumPy", "captured", "looked up"
 SAVED = "the next call of this kind looks for a program that an earlier process has saved"
 PACKAGES = ("cinductor.arrays.array", *BACK)  # their arrays may be on devices
+CALLS_PYTHON = "a program would call Python's functions, such as those that draw, which takes longer than the calls in the original function"
 INEXACT = "the original function has run such calls, and a program of it would give other bits; mode='now' compiles it"
 
 
@@ -141,6 +142,8 @@ class Economy:
 
     def step_of_unbuilt(self, job: Any, account: Any, bound: tuple[Any, ...]) -> str:
         """As `next_step`, for a kind that has no program, or one that only lacks a specialization."""
+        if account.due == math.inf:
+            return NUMPY
         is_first = account.calls == 0 and account.due == 0
         is_new = is_first or (account.due == 0 and account.why in (IMPORTING, SAVED))
         looks = is_first or account.why == SAVED
@@ -267,12 +270,13 @@ class Economy:
         plain: float,
         least: float,
         own: float,
+        called: float,
         price: float,
         is_exact: bool,
     ) -> None:
         """A whole graph is about to be built, which NumPy may run in `plain` seconds: raises Deferred where that has to wait.
         least: seconds in NumPy, if loops of unknown length run once. own: seconds that the graph's own operations would take there.
-        changes: what the call changes, if that can be restored.
+        called: seconds of the library calls in which a program calls Python. changes: what the call changes, if that can be restored.
         """
         account.price = price
         is_known = account.calls > 0 and not account.changes
@@ -281,7 +285,9 @@ class Economy:
         if not is_exact:
             if not job.was_plain and (seconds >= price or job.option("economy") == "auto"):
                 return
-            raise Deferred(None, seconds)
+            raise Deferred(None, seconds, why=INEXACT)
+        if called > plain:
+            raise Deferred(None, seconds, why=CALLS_PYTHON)
         if COPIED * own < min(expected, price) and self.copies(job, program, account, RENT * price - account.spent):
             return
         changed = changes() if (least < plain or bound() >= price) and overtaking.may_leave(job.fn) and has_another_processor() else None
@@ -293,7 +299,7 @@ class Economy:
             return
         raise Deferred(program, seconds, changed)
 
-    def before_piece(self, job: Any, program: Any, plain: float, least: float, own: float, price: float, is_exact: bool) -> None:
+    def before_piece(self, job: Any, program: Any, plain: float, least: float, own: float, called: float, price: float, is_exact: bool) -> None:
         """The graph of a piece of a split function is about to be built."""
         if is_exact and COPIED * own < price:
             self.copies(job, program, None, RENT * price)
@@ -320,7 +326,7 @@ class Economy:
         if not self.copies(job, program, None, owed):
             raise NotSaved("its kernels are not built")
 
-    def defer(self, job: Any, account: Any, program: Any, seconds: float, changes: Any = None) -> overtaking.Overtaking | None:
+    def defer(self, job: Any, account: Any, program: Any, seconds: float, changes: Any = None, why: str = "") -> overtaking.Overtaking | None:
         """A capture has been whole, and its program is not built. seconds: what a call takes in NumPy. Returns what leaves the
         call when the program is there, if it may be left.
         """
@@ -328,7 +334,7 @@ class Economy:
         self.failures = max(self.failures - 1, 0)
         account.program = program
         if program is None:
-            account.due, account.why = math.inf, INEXACT
+            account.due, account.why = math.inf, why
             return None
         rent = RENT * account.price
         is_wish = job.option("economy") == "auto" and account.builds < WISHED_BUILDS
