@@ -48,11 +48,11 @@ iterations_of(const CiNode *region, const CiSizes *sizes)
 static double
 region_seconds(const CiNode *node, const CiSizes *sizes)
 {
-    double inside = 0;
+    double inside = 0, around = sizes->counted == CI_COUNT_callbacks ? 0 : ITERATION;
 
     for (int k = 0; k < node->nblocks; k++)
         inside += block_seconds(node->blocks[k], sizes);
-    return node->op == CI_OP_if ? inside / 2 : iterations_of(node, sizes) * (ITERATION + inside);
+    return node->op == CI_OP_if ? inside / 2 : inside + around > 0 ? iterations_of(node, sizes) * (around + inside) : 0;
 }
 
 static bool

@@ -1789,14 +1789,16 @@ def test_a_call_of_a_compiled_function_takes_what_that_takes(monkeypatch, fn, na
 def test_loops_for_which_a_program_would_call_python_are_left_to_it(queue, mode, fn, is_left):
     """A library call that Python makes takes several times as long as the call in the original function."""
     compiled = cinductor.compile(fn, mode=mode)
-    n = int(50_000 / economy.Economy().bound_of(SimpleNamespace(fn=fn), None, (50_000,)) / 4)
-    for _ in range(3):
+    n = 50_000
+    for _ in range(2):
         random.seed(3)
         got = compiled(n)
         random.seed(3)
         assert got == fn(n)
+        for account in compiled.accounts():
+            account.spent = 1.0
     job, account = of(compiled)
-    assert (account.due == np.inf and account.why == economy.CALLS_PYTHON and job.captures == 1) == is_left
+    assert (job.economy.failures > 0 and economy.CALLS_PYTHON in (account.why or "")) == is_left
     assert bool(queue.tasks or compiled.specializations) != is_left
 
 

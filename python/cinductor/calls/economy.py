@@ -142,8 +142,6 @@ class Economy:
 
     def step_of_unbuilt(self, job: Any, account: Any, bound: tuple[Any, ...]) -> str:
         """As `next_step`, for a kind that has no program, or one that only lacks a specialization."""
-        if account.due == math.inf:
-            return NUMPY
         is_first = account.calls == 0 and account.due == 0
         is_new = is_first or (account.due == 0 and account.why in (IMPORTING, SAVED))
         looks = is_first or account.why == SAVED
@@ -330,6 +328,10 @@ class Economy:
         """A capture has been whole, and its program is not built. seconds: what a call takes in NumPy. Returns what leaves the
         call when the program is there, if it may be left.
         """
+        if why == CALLS_PYTHON:  # with other sizes that may be little of the time
+            self.note_capture(account, False)
+            account.why = f"{why}; {account.why}"
+            return None
         self.note_unpaid()
         self.failures = max(self.failures - 1, 0)
         account.program = program
