@@ -118,6 +118,7 @@ struct CiExtern {
     void (*release)(void *data);
     int position_axis; /* k + 1: it makes positions along axis k of its first operand; else 0 */
     bool may_fail;     /* as a check does: what the operands are decides it */
+    bool calls_back;   /* call runs code of the caller's that is not compiled */
     /* Like call, on memory of the program's device, in the order of the queue's stream. NULL: the device
      * implements the call itself, or it has no device version. */
     int32_t (*call_on)(void *data, const CiExternCall *call);

@@ -48,11 +48,11 @@ iterations_of(const CiNode *region, const CiSizes *sizes)
 static double
 region_seconds(const CiNode *node, const CiSizes *sizes)
 {
-    double inside = 0;
+    double inside = 0, around = sizes->counted == CI_COUNT_callbacks ? 0 : ITERATION;
 
     for (int k = 0; k < node->nblocks; k++)
         inside += block_seconds(node->blocks[k], sizes);
-    return node->op == CI_OP_if ? inside / 2 : iterations_of(node, sizes) * (ITERATION + inside);
+    return node->op == CI_OP_if ? inside / 2 : inside + around > 0 ? iterations_of(node, sizes) * (around + inside) : 0;
 }
 
 static bool
@@ -104,7 +104,7 @@ node_seconds(const CiNode *node, const CiSizes *sizes)
 {
     if (node->nblocks > 0)
         return region_seconds(node, sizes);
-    if (is_nothing(node))
+    if (sizes->counted == CI_COUNT_callbacks && (node->ext == NULL || !node->ext->calls_back))
         return 0;
     bool is_whole = ci_op_kind(node->op) == CI_OPKIND_reduce ||
                     ci_op_kind(node->op) == CI_OPKIND_argreduce ||
@@ -114,12 +114,26 @@ node_seconds(const CiNode *node, const CiSizes *sizes)
     return node->kind == CI_KIND_python ? OF_PYTHON : OF_SCALAR;
 }
 
+/* The operations of a call of a compiled function follow each other. Its regions are a part of it. A library call that gives an
+ * array takes time for each element. */
 static double
 block_seconds(const CiBlock *block, const CiSizes *sizes)
 {
     double seconds = 0;
-    for (int k = 0; k < block->nnodes; k++)
-        seconds += node_seconds(block->nodes[k], sizes);
+    unsigned before = 0;
+
+    for (int k = 0; k < block->nnodes; k++) {
+        const CiNode *node = block->nodes[k];
+        if (is_nothing(node))
+            continue;
+        bool is_of_array = node->ext != NULL && node->rank > 0;
+        unsigned call = sizes->counted != CI_COUNT_calls || is_of_array ? 0 : node->loc.call;
+        if (call == 0)
+            seconds += node_seconds(node, sizes);
+        else if (call != before)
+            seconds += 1e-9 * (call / 2);
+        before = call;
+    }
     return seconds;
 }
 

@@ -9,6 +9,11 @@
 typedef struct CiSizes {
     double (*of)(const struct CiSizes *sizes, const CiExpr *e);
     double unknown_iterations; /* assumed iterations of a loop with an unknown number of them */
+    enum {
+        CI_COUNT_calls,      /* as the original makes them (CiLoc.call) */
+        CI_COUNT_operations, /* of the graph, also where they stand for one call */
+        CI_COUNT_callbacks,  /* library calls of code that is not compiled: no program is faster */
+    } counted;
 } CiSizes;
 
 double ci_plain_seconds(const CiGraph *graph, const CiSizes *sizes);

@@ -60,7 +60,7 @@ int ci_io_value(CiTextIo *f, int value, int limit); /* %3, below the limit */
 void ci_io_expr(CiTextIo *f, const char *before, const CiExpr **e, const char *after);
 void ci_io_if(CiTextIo *f, const char *before, const CiExpr **e, const char *after); /* nothing for NULL */
 void ci_io_exprs(CiTextIo *f, int *count, const CiExpr *const **exprs, const char *close);
-CiLoc ci_io_loc(CiTextIo *f, const char *before, CiLoc loc); /* `@net.py:7 quiet 8`, or nothing */
+CiLoc ci_io_loc(CiTextIo *f, const char *before, CiLoc loc); /* `@net.py:7 quiet 8 call 80`, or nothing */
 CiLoc *ci_io_locs(CiTextIo *f, const CiLoc *locs, int *count);
 int ci_io_device(CiTextIo *f, int device); /* ` on 1`, or nothing for 0 */
 /* `s0 in [0, inf)`, of which the name has been there. */

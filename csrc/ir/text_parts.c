@@ -242,7 +242,9 @@ ci_io_loc(CiTextIo *f, const char *before, CiLoc loc)
     ci_io_text(f, ":");
     loc.line = ci_io_count(f, loc.line, 1);
     if (ci_io_flag(f, " quiet ", loc.quiet != 0))
-        loc.quiet = (unsigned)ci_io_count(f, (int)loc.quiet, 0);
+        loc.quiet = (unsigned)ci_io_count(f, (int)loc.quiet, 0) & 0xFFFF;
+    if (ci_io_flag(f, " call ", loc.call != 0))
+        loc.call = (unsigned)ci_io_count(f, (int)loc.call, 0) & 0xFFFF;
     return loc;
 }
 

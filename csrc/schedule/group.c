@@ -138,7 +138,7 @@ ci_note_join(CiScheduler *s, const CiFusion *a, const CiFusion *b, int64_t saved
     const CiNest *first = a->nests[a->nnests - 1].nest, *second = b->nests[b->nnests - 1].nest;
     CiJoin join = {.first = first->target->name,
                    .second = second->target->name,
-                   .loc = second->nlocs ? second->locs[0] : (CiLoc){"", 0, 0},
+                   .loc = second->nlocs ? second->locs[0] : (CiLoc){.file = ""},
                    .number = ++s->totals->npairs,
                    .saved = saved,
                    .bytes = bytes};

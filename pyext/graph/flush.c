@@ -494,7 +494,7 @@ cx_tracer_flush(CxTracer *t, CxStorage **wanted, int nwanted, bool everything)
     }
     if (cx_protect(t->state, t->ctx, body_outputs, &f) < 0 || fill_inputs(&f) < 0)
         goto done;
-    plain = cx_call_seconds(t, false);
+    plain = cx_call_seconds(t, CX_LIKELY);
     program = cx_segment_find(t, f.form.data, plain);
     bool may_undo = everything || (t->on_flags != NULL && t->on_flags != Py_None);
     if (program == NULL || (f.has_writes && may_undo && save_written(t) < 0))

@@ -141,7 +141,7 @@ cx_code_is_users(CxTracer *tracer, PyCodeObject *code)
 CiLoc
 cx_location(CxTracer *tracer)
 {
-    CiLoc loc = {.file = "", .quiet = tracer->quiet};
+    CiLoc loc = {.file = "", .quiet = tracer->quiet & 0xFFFF, .call = tracer->call & 0xFFFF};
     bool is_found = false, is_inside = tracer->code == NULL;
     PyFrameObject *frame = (PyFrameObject *)Py_XNewRef((PyObject *)cx_frame());
 

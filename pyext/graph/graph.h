@@ -55,11 +55,14 @@ int cx_tracer_note(CxTracer *tracer, PyObject *reason);
 struct CxProgram *cx_segment_find(CxTracer *tracer, const char *form, double plain);
 /* Of the module: true if a warning says that a piece is interpreted because its compiler failed. */
 PyObject *cx_has_warned_of_compiler(PyObject *module, PyObject *unused);
-/* work.c: estimates the time of a graph in NumPy, for all sizes; in this call. is_least: loops of unknown length have
- * one iteration. */
+/* work.c: estimates the time of a graph in NumPy: for all sizes, in the call that is captured, and in a run of a program. In a
+ * capture loops of unknown length have a likely number of iterations, or one (CX_LEAST). CX_OWN: of the graph's own operations
+ * where those stand for a call of a compiled function. CX_CALLBACKS: of library calls that Python makes. */
+typedef enum CxEstimate { CX_LIKELY, CX_LEAST, CX_OWN, CX_CALLBACKS } CxEstimate;
 #define CX_LITTLE 20e-6 /* seconds: less than a run and a break */
 double cx_graph_seconds(const CiGraph *graph);
-double cx_call_seconds(CxTracer *tracer, bool is_least);
+double cx_call_seconds(CxTracer *tracer, CxEstimate what);
+double cx_run_seconds(const struct CxProgram *program, const int64_t *const *sizes, const CiSlot *scalars);
 /* exact.c: true if every operation, also in regions, rounds like NumPy's. */
 bool cx_block_is_exact(const CxState *state, const CiBlock *block);
 /* True if the square of a number is a product, which can be vectorised: in loops and branches. The C

@@ -220,8 +220,8 @@ request_build(CxTracer *t, PyObject *key, double plain, double price, CxProgram 
     CxProgram *program = cx_program_defer(t->state, t->graph, &t->options, t->option_values,
                                           t->backend, key);
     if (program != NULL)
-        done = PyObject_CallFunction(asked, "OdddO", (PyObject *)program, plain,
-                                     cx_call_seconds(t, true), price, is_exact ? Py_True : Py_False);
+        done = PyObject_CallFunction(asked, "OdddddO", (PyObject *)program, plain, cx_call_seconds(t, CX_LEAST),
+                                     cx_call_seconds(t, CX_OWN), cx_call_seconds(t, CX_CALLBACKS), price, is_exact ? Py_True : Py_False);
     if (done != NULL && program->program != NULL)
         *made = (CxProgram *)Py_NewRef(program);
     Py_XDECREF(program);

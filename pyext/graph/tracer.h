@@ -70,6 +70,7 @@ struct CxTracer {
     int useful; /* the inputs up to the last graph with more than little work */
     bool is_inexact; /* some graph's results need not have NumPy's bits */
     unsigned quiet; /* floating-point flags that the user's errstate ignores at the moment */
+    unsigned call;  /* CiLoc.call of operations at the moment */
     unsigned float_flags;
     /* The reason why breaks are refused, for the message: "fullgraph=True"; or NULL. */
     PyObject *whole;

@@ -272,6 +272,7 @@ new_capsule(CxState *state, const char *name, const char *key, PyObject *callabl
                           .release = keep,
                           .position_axis = position_axis,
                           .may_fail = may_fail,
+                          .calls_back = callee->direct.run == NULL && callee->direct.run_anywhere == NULL && callee->torch == NULL,
                           .call_on = launches || callee->torch != NULL ? call_on : NULL,
                           .takes_strides = callee->torch != NULL};
         capsule = has_failed ? NULL : PyCapsule_New(ext, NULL, free_extern);

@@ -40,6 +40,12 @@ has_regions(const CiBlock *body)
     return false;
 }
 
+bool
+cx_has_regions(const CxProgram *program)
+{
+    return has_regions(program->graph->body);
+}
+
 static bool
 has_calls(const CiBlock *body, bool is_inner)
 {
@@ -168,16 +174,20 @@ is_over(const CxNumpyTiming *trial)
            are_both_timed(trial);
 }
 
+static const double LONGEST = 1e9; /* seconds: a longer time is unknown */
+
 CxNumpyTiming
 cx_trial_after(const CxProgram *program, double numpy, int calls, double compiled)
 {
-    static const double MOST = 1e9; /* seconds: a longer time is unknown */
     CxNumpyTiming trial = {.is_wanted = may_be_numpys(program), .far = FAR};
 
     if (!trial.is_wanted)
         return trial;
     bool is_compiled = has_compiled_loops(program);
-    trial.times_long_calls = !program->is_symbolic || !is_compiled;
+    trial.times_long_calls = true;
+    trial.wants_estimate = program->is_symbolic && has_regions(program->graph->body);
+    if (trial.wants_estimate)
+        trial.far = is_compiled ? FAR_BY_ESTIMATE : HUGE_VALF;
     if (program->is_symbolic)
         return trial;
     if (calls >= CLEAR_CALLS || compiled > 0) /* a first call may take many times longer than later ones */
@@ -189,16 +199,26 @@ cx_trial_after(const CxProgram *program, double numpy, int calls, double compile
         if (!is_compiled && calls == 0 && !isfinite(estimate))
             return trial;
         trial.far = is_compiled ? FAR_BY_ESTIMATE : HUGE_VALF;
-        numpy = fmin(calls > 0 ? numpy : MOST, estimate);
+        numpy = fmin(calls > 0 ? numpy : LONGEST, estimate);
     }
     if (calls == 0 || 1e9 * numpy > LONG || trial.counts[1] > 0) /* else NumPy is timed, which takes little */
-        trial.best[1] = (int64_t)(1e9 * fmin(numpy, MOST));
+        trial.best[1] = (int64_t)(1e9 * fmin(numpy, LONGEST));
     if (compiled > 0 && trial.counts[1] > 0) {
-        trial.best[0] = (int64_t)(1e9 * fmin(compiled, MOST));
+        trial.best[0] = (int64_t)(1e9 * fmin(compiled, LONGEST));
         trial.counts[0] = MANY;
         decide(&trial);
     }
     return trial;
+}
+
+void
+cx_trial_expect(CxNumpyTiming *trial, double numpy)
+{
+    trial->wants_estimate = false;
+    if (trial->far == HUGE_VALF && !isfinite(numpy))
+        trial->far = FAR;
+    else if (trial->counts[1] == 0)
+        trial->best[1] = (int64_t)(1e9 * fmin(numpy, LONGEST));
 }
 
 static bool

@@ -9,6 +9,7 @@ typedef struct CxNumpyTiming {
     bool is_wanted, is_lost; /* lost: the original function runs */
     bool times_long_calls;   /* calls that take long are timed, too */
     bool is_earlier;         /* the time of NumPy is that of calls before the program was there */
+    bool wants_estimate;     /* NumPy's time is to be expected from the sizes of a call (cx_trial_expect) */
     int16_t counts[2];       /* calls timed: compiled, NumPy */
     int16_t calls;           /* since it was decided; not counted after the last review */
     int64_t best[2];         /* nanoseconds; of NumPy while no call is timed: expected, or 0 */
@@ -32,6 +33,10 @@ CxNumpyTiming cx_trial_after(const CxProgram *program, double numpy, int calls, 
 /* The size class of a call whose arrays have this many elements. */
 enum { CX_TRIAL_CLASSES = 9 };
 int cx_trial_class(int64_t elements);
+/* True if the program has loops or branches. */
+bool cx_has_regions(const CxProgram *program);
+/* Where an estimate is wanted: the seconds that a call of the class is expected to take in NumPy; HUGE_VAL: unknown. */
+void cx_trial_expect(CxNumpyTiming *trial, double numpy);
 /* Counts a call, and begins another trial when that is due. True if the original function runs the call. */
 bool cx_trial_chooses_numpy(CxNumpyTiming *trial);
 /* The number of next calls that the original function runs as well, without being asked; they are counted. */

@@ -17,6 +17,7 @@ struct CxSpecialization {
     CxInput *inputs;
     int ninputs;
     bool acts; /* making the result may have effects */
+    bool has_regions; /* the program has loops or branches */
     CxNumpyTiming trials[CX_TRIAL_CLASSES]; /* only the first with constant sizes */
     CxAutotune *tuning;         /* trials of its program's plans, or NULL */
     /* Called once, by the first call that could be part of a trial; or NULL. */
@@ -51,6 +52,7 @@ cx_specialization_new(CxState *state, CxProgram *program, CxGuards *guards, CxRe
     s->acts = cx_result_acts(result);
     s->inputs = inputs;
     s->ninputs = ninputs;
+    s->has_regions = program != NULL && cx_has_regions(program);
     (void)cx_flags_to_report(state, &s->asked, flags);
     cx_trials_set(s->trials, cx_trial_of(program, cx_guards_make(guards)));
     return (PyObject *)s;
@@ -180,7 +182,7 @@ match(CxSpecialization *s, PyObject *const *args, Py_ssize_t nargs, Scratch *scr
     return CX_MATCH;
 }
 
-/* The size class of a call: by the number of elements of its arrays, if they vary. */
+/* The size class of a call: by the number of elements of its arrays, or the largest of its ints, which loops may count to. */
 static int
 class_of(CxSpecialization *s, const Scratch *scratch)
 {
@@ -192,6 +194,9 @@ class_of(CxSpecialization *s, const Scratch *scratch)
     for (int k = 0; k < s->ninputs; k++)
         if (s->inputs[k].symbol < 0 && s->inputs[k].kind == CI_KIND_array)
             elements += PyArray_SIZE((PyArrayObject *)scratch->values[s->inputs[k].source]);
+    for (int k = 0; s->has_regions && k < s->ninputs; k++)
+        if (s->inputs[k].symbol >= 0 && scratch->table[s->inputs[k].symbol] > elements)
+            elements = scratch->table[s->inputs[k].symbol];
     return cx_trial_class(elements);
 }
 
@@ -348,6 +353,8 @@ cx_specialization_call(CxSpecialization *s, PyObject *const *args, Py_ssize_t na
         return NULL;
     outcome->answer = match(s, args, nargs, &scratch);
     bool fits = outcome->answer == CX_MATCH;
+    if (fits)
+        cx_guards_finish(s->guards, scratch.table);
     int class = fits ? class_of(s, &scratch) : 0;
     bool is_racing = fits && s->tuning != NULL && cx_autotune_is_open(s->tuning, class);
     /* The winner is compared with NumPy. A program that is profiled runs, and is not timed. */
@@ -363,7 +370,6 @@ cx_specialization_call(CxSpecialization *s, PyObject *const *args, Py_ssize_t na
     bool pays = runs && s->program != NULL && s->program->on_paid != NULL;
     s->times_calls = fits ? is_open || pays : s->times_calls;
     if (runs) {
-        cx_guards_finish(s->guards, scratch.table);
         result = s->program == NULL
                      ? cx_result_make(s->result, NULL, scratch.values, scratch.table)
                      : run_program(s, &scratch, race_of(s, class), &outcome->suspects, &is_stopped);
@@ -371,6 +377,8 @@ cx_specialization_call(CxSpecialization *s, PyObject *const *args, Py_ssize_t na
         if (is_stopped)
             outcome->answer = CX_CHECK_FAILED;
     }
+    if (is_open && outcome->trial->wants_estimate && result != NULL)
+        cx_trial_expect(outcome->trial, cx_run_seconds(s->program, scratch.sizes, scratch.scalars));
     cx_guards_drop(s->guards, scratch.values);
     PyMem_Free(scratch.block);
     if (runs && is_open)

@@ -240,6 +240,7 @@ static PyMemberDef tracer_members[] = {
     CX_MEMBER(Tracer, name, T_OBJECT, CxTracer, name, READONLY),
     CX_MEMBER(Tracer, useful, T_INT, CxTracer, useful, READONLY),
     CX_MEMBER(Tracer, quiet, T_UINT, CxTracer, quiet, 0),
+    CX_MEMBER(Tracer, call, T_UINT, CxTracer, call, 0),
     CX_MEMBER(Tracer, is_inexact, T_BOOL, CxTracer, is_inexact, READONLY),
     CX_MEMBER(Tracer, has_fallen_back, T_BOOL, CxTracer, has_fallen_back, 0),
     CX_MEMBER(Tracer, forbids_breaks, T_BOOL, CxTracer, forbids_breaks, 0),

@@ -516,6 +516,8 @@ class Tracer:
     """The number of graphs run up to the last one above the work threshold."""
     quiet: int
     """Floating-point flags that the active errstate ignores, as in `float_flags`. May be set."""
+    call: int
+    """0, or while a call of a compiled function is captured from cinductor's source: twice the nanoseconds it takes, plus 1 in every other call."""
     is_inexact: bool
     """True if results of graphs run so far may differ from NumPy's in the last bits."""
     nodes: int

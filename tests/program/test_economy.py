@@ -1,6 +1,8 @@
 """Captures and builds wait until calls in NumPy have paid for them: the law, with a clock and a worker that tests step."""
 
+import bisect
 import gc
+import heapq
 import os
 import random
 import subprocess
@@ -20,6 +22,7 @@ from stencils import with_stencils
 import cinductor
 from cinductor import _core
 from cinductor.base import processors
+from cinductor.base.signals import Deferred
 from cinductor.calls import budget, economy, overtaking
 from cinductor.calls.job import MADE, JobState
 from cinductor.calls.notes import LEAST
@@ -258,6 +261,20 @@ def test_captures_wait_for_modules_that_are_imported_alongside_calls(queue, monk
     is_same(compiled(X), fn(X))
     assert job.captures == 1 and job.economy.wishes == (mode == "auto") and bool(compiled.specializations) == was_awaited
     assert len(queue.tasks) == (mode == "auto" and not was_awaited)
+
+
+@pytest.mark.parametrize("mode", ["auto", "lazy"])
+def test_a_call_that_is_shorter_than_the_first_capture_and_a_build_runs_in_numpy(queue, monkeypatch, mode):
+    """Once the modules that capture are imported, a call is long much sooner."""
+    monkeypatch.setattr(economy, "SESSION", "cinductor.absent")
+    monkeypatch.setattr(economy, "IMPORT", 0.05)
+    monkeypatch.setattr(economy, "opening", economy.Opening())
+    least = 0.05 + budget.CAPTURE + economy.FIRST_BUILD
+    short, long = (int(10**6 * wanted / economy.Economy().bound_of(SimpleNamespace(fn=cube_sum), None, (10**6,))) for wanted in (0.9 * least, 1.2 * least))
+    compiled = cinductor.compile(cube_sum, mode=mode)
+    assert compiled(short) == cube_sum(short) and not compiled.specializations
+    compiled = cinductor.compile(cube_sum, mode=mode)  # the other has seen that calls are shorter than their bound
+    assert compiled(long) == cube_sum(long) and compiled.specializations
 
 
 def test_lazy_pays_for_the_capture_and_then_for_the_build(queue):
@@ -737,6 +754,38 @@ def test_a_call_that_was_built_at_once_is_not_run_in_numpy_to_be_compared(queue)
     for _ in range(20):
         assert compiled(3_000_000) == want
     assert compiled.plain_calls == 0 and not compiled.specializations[0].is_trying
+
+
+def longer_where_compiled(n):
+    """A captured call has as many iterations as 5,000 of NumPy's, of 40 ns, and NumPy is expected to take a few times as long."""
+    s = 0.5
+    for k in range(n * 5000 if cinductor.is_compiling() else n):
+        s = (s + k % 7) ** 0.25
+    return s > 0
+
+
+def longer_by_size(x):
+    s = 0.5
+    for k in range(len(x) * 5000 if cinductor.is_compiling() else len(x)):
+        s = (s + x[k % 7]) ** 0.25
+    return s > 0
+
+
+@pytest.mark.parametrize("fn, sizes", [(longer_where_compiled, (40, 41, 42)), (longer_by_size, (X[:40], X[:41], X[:42]))])
+def test_a_long_loop_of_any_size_that_is_slower_than_numpy_is_left(queue, fn, sizes):
+    """NumPy's time is expected from the sizes of the call that is timed."""
+    compiled = cinductor.compile(fn, dynamic=True)
+    for size in (*sizes, *sizes):
+        assert compiled(size) == fn(size)
+        queue.run()
+    (specialization,) = compiled.specializations
+    assert specialization.program.is_symbolic
+    for k in range(60):
+        assert compiled(sizes[k % 3]) == fn(sizes[k % 3])
+    assert "NumPy was faster" in specialization.why_numpy
+    before = compiled.plain_calls
+    compiled(sizes[0])
+    assert compiled.plain_calls == before + 1
 
 
 @pytest.fixture
@@ -1676,6 +1725,81 @@ def test_nine_of_ten_estimates_are_within_a_factor_of_three():
                 found[name] = estimates[1] / times[name]
     off = {name: round(factor, 2) for name, factor in found.items() if not 1 / 3 <= factor <= 3}
     assert len(found) > 150 and len(off) <= len(found) / 10, off
+
+
+def draws(n):
+    return sum(random.uniform(0, 10) for _ in range(n))
+
+
+def exponentials(n):
+    return sum(random.expovariate(2.0) for _ in range(n))
+
+
+def beta_draws(n):
+    return sum(random.betavariate(2.0, 3.0) for _ in range(n))
+
+
+def normals(n):
+    return sum(random.gauss(0.0, 1.0) for _ in range(n))
+
+
+def picks(n):
+    return sum(random.randrange(100) for _ in range(n))
+
+
+def numpys_draws(n):
+    s = 0.0
+    for _ in range(n):
+        s += np.random.random()
+    return s
+
+
+def positions(n):
+    items, s = [0.5 * k for k in range(100)], 0
+    for k in range(n):
+        s += bisect.bisect_left(items, k % 50)
+    return s
+
+
+def largest(n):
+    heap = [float(k) for k in range(50)]
+    for k in range(n):
+        heapq.heappushpop(heap, float(k % 1000))
+    return heap[0]
+
+
+@pytest.mark.parametrize("fn, nanoseconds", [(draws, 115), (exponentials, 250), (picks, 350), (numpys_draws, 350), (positions, 200), (largest, 250)])
+def test_a_call_of_a_compiled_function_takes_what_that_takes(monkeypatch, fn, nanoseconds):
+    """The graph has the operations of cinductor's source. nanoseconds: of an iteration on an idle machine: nothing is timed here."""
+    found = []
+
+    def before_build(self, job, account, bound, changes, made, plain, least, own, called, price, is_exact):
+        found[:] = plain, own
+        raise Deferred(None, 0.0)
+
+    monkeypatch.setattr(economy.Economy, "before_build", before_build)
+    monkeypatch.setattr(economy, "PURSE", np.inf)
+    n = 100_000
+    cinductor.compile(fn)(n)
+    assert 1 / 3 <= 1e-9 * nanoseconds * n / found[0] <= 3 and found[1] >= found[0] / 2, (found, 1e9 * found[0] / n)
+
+
+@pytest.mark.parametrize("mode", ["auto", "lazy"])
+@pytest.mark.parametrize("fn, is_left", [(exponentials, True), (beta_draws, True), (normals, False), (draws, False)])
+def test_loops_for_which_a_program_would_call_python_are_left_to_it(queue, mode, fn, is_left):
+    """A library call that Python makes takes several times as long as the call in the original function."""
+    compiled = cinductor.compile(fn, mode=mode)
+    n = 50_000
+    for _ in range(2):
+        random.seed(3)
+        got = compiled(n)
+        random.seed(3)
+        assert got == fn(n)
+        for account in compiled.accounts():
+            account.spent = 1.0
+    job, account = of(compiled)
+    assert (job.economy.failures > 0 and economy.CALLS_PYTHON in (account.why or "")) == is_left
+    assert bool(queue.tasks or compiled.specializations) != is_left
 
 
 def test_estimates_follow_the_work():

@@ -23,16 +23,16 @@ def estimates_of(program, size):
     """
     found = []
 
-    def before_build(self, job, account, bound, changes, made, plain, least, price, is_exact):
+    def before_build(self, job, account, bound, changes, made, plain, least, own, called, price, is_exact):
         found[:] = plain, economy.estimate(plain, bound()), price, made
         raise Deferred(None, 0.0)
 
-    own = economy.Economy.before_build, economy.PURSE, budget.CAPTURE
+    before = economy.Economy.before_build, economy.PURSE, budget.CAPTURE
     economy.Economy.before_build, economy.PURSE, budget.CAPTURE = before_build, float("inf"), 1.0
     try:
         cinductor.compile(program.function, mode="auto")(*program.make(size, np.random.default_rng(0)))
     except Exception:
         return None
     finally:
-        economy.Economy.before_build, economy.PURSE, budget.CAPTURE = own
+        economy.Economy.before_build, economy.PURSE, budget.CAPTURE = before
     return found or None

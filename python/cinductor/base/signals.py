@@ -77,12 +77,12 @@ class NotPaid(Abandon):
 
 class Deferred(Signal):
     """A whole capture whose program waits for its build: the original function runs the call. seconds: what it may take.
-    changes: what the call changes, if it may be left for its program (`calls/overtaking.py`).
+    changes: what the call changes, if it may be left for its program (`calls/overtaking.py`). why: without a program, the reason.
     """
 
-    def __init__(self, program: Any, seconds: float, changes: Any = None) -> None:
-        super().__init__("the build waits until it pays")
-        self.of = program, seconds, changes
+    def __init__(self, program: Any, seconds: float, changes: Any = None, why: str = "") -> None:
+        super().__init__(why or "the build waits until it pays")
+        self.of = program, seconds, changes, why
 
 
 class Overtaken(Signal):

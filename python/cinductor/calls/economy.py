@@ -40,12 +40,13 @@ from .saved_text import NotSaved
 LONG = 5e-3  # seconds that a call may take, by its bytecode and sizes, from which its kind is captured at once
 BACKOFF = 4  # the price of captures is multiplied by it after each that was not whole
 RENT = 0.5  # of a build's price, that NumPy has taken before the build is queued
-COPIED = 0.5  # of the graph's estimate: what a call on kernels of stencils is expected to lose. Reversed transposes lose more, sums of long rows too
+COPIED = 0.5  # of the estimate of the graph's own operations: what a call on kernels of stencils is expected to lose. Reversed transposes lose more, sums of long rows too
 BIAS = 1.36  # estimates of NumPy's time err high: too low ones cost a long call, too high ones one build
 CAP, SHORT = 2, 20e-6  # NumPy takes at most so many times what the bytecode says, and seconds more: those of functions in C
 WISHES = 4  # kinds of a function that "auto" captures at once
 PURSE, SHARE = 0.05, 0.1  # seconds, and part of the process's time, that "auto" takes for captures at once
-IMPORT = 40e-3  # seconds that the first capture of a process takes more
+IMPORT = 55e-3  # seconds that the first capture of a process takes more
+FIRST_BUILD = 45e-3  # seconds of a build after it
 TURN, MAX_IMPORT = 5e-3, 2.0  # seconds that a call, and a fork, wait for an import beside calls at most
 WISHED_BUILDS = 2  # that it queues at once, of one kind
 SESSION = "cinductor.capture.session"  # the module that captures import
@@ -56,6 +57,7 @@ IMPORTING = "NumPy runs the calls while cinductor's modules for capture are impo
 NUMPY, CAPTURE, LOOK_UP = "in NumPy", "captured", "looked up"
 SAVED = "the next call of this kind looks for a program that an earlier process has saved"
 PACKAGES = ("cinductor.arrays.array", *BACK)  # their arrays may be on devices
+CALLS_PYTHON = "a program would call Python's functions, such as those that draw, which takes longer than the calls in the original function"
 INEXACT = "the original function has run such calls, and a program of it would give other bits; mode='now' compiles it"
 
 
@@ -221,8 +223,11 @@ class Economy:
 
     @property
     def long(self) -> float:
-        """Seconds that a call may take, from which nothing has to be paid before its capture."""
-        return LONG * float(BACKOFF**self.failures) + self.opening
+        """Seconds that a call may take, from which nothing has to be paid before its capture. A call that is shorter than the first
+        capture of the process and a build gains nothing from these.
+        """
+        first = self.opening and self.opening + budget.CAPTURE + FIRST_BUILD
+        return LONG * float(BACKOFF**self.failures) + first
 
     def is_long(self, job: Any, account: Any, bound: tuple[Any, ...]) -> bool:
         """True if the call may take so long."""
@@ -262,11 +267,14 @@ class Economy:
         program: Any,
         plain: float,
         least: float,
+        own: float,
+        called: float,
         price: float,
         is_exact: bool,
     ) -> None:
         """A whole graph is about to be built, which NumPy may run in `plain` seconds: raises Deferred where that has to wait.
-        least: seconds in NumPy, if loops of unknown length run once. changes: what the call changes, if that can be restored.
+        least: seconds in NumPy, if loops of unknown length run once. own: seconds that the graph's own operations would take there.
+        called: seconds of the library calls in which a program calls Python. changes: what the call changes, if that can be restored.
         """
         account.price = price
         is_known = account.calls > 0 and not account.changes
@@ -275,8 +283,10 @@ class Economy:
         if not is_exact:
             if not job.was_plain and (seconds >= price or job.option("economy") == "auto"):
                 return
-            raise Deferred(None, seconds)
-        if COPIED * plain < min(expected, price) and self.copies(job, program, account, RENT * price - account.spent):
+            raise Deferred(None, seconds, why=INEXACT)
+        if called > plain:
+            raise Deferred(None, seconds, why=CALLS_PYTHON)
+        if COPIED * own < min(expected, price) and self.copies(job, program, account, RENT * price - account.spent):
             return
         changed = changes() if (least < plain or bound() >= price) and overtaking.may_leave(job.fn) and has_another_processor() else None
         if changed is not None and not is_known and estimate(least, bound()) < price / 4:
@@ -287,9 +297,9 @@ class Economy:
             return
         raise Deferred(program, seconds, changed)
 
-    def before_piece(self, job: Any, program: Any, plain: float, least: float, price: float, is_exact: bool) -> None:
+    def before_piece(self, job: Any, program: Any, plain: float, least: float, own: float, called: float, price: float, is_exact: bool) -> None:
         """The graph of a piece of a split function is about to be built."""
-        if is_exact and COPIED * plain < price:
+        if is_exact and COPIED * own < price:
             self.copies(job, program, None, RENT * price)
 
     def copies(self, job: Any, program: Any, account: Any, rent: float) -> bool:
@@ -314,15 +324,19 @@ class Economy:
         if not self.copies(job, program, None, owed):
             raise NotSaved("its kernels are not built")
 
-    def defer(self, job: Any, account: Any, program: Any, seconds: float, changes: Any = None) -> overtaking.Overtaking | None:
+    def defer(self, job: Any, account: Any, program: Any, seconds: float, changes: Any = None, why: str = "") -> overtaking.Overtaking | None:
         """A capture has been whole, and its program is not built. seconds: what a call takes in NumPy. Returns what leaves the
         call when the program is there, if it may be left.
         """
+        if why == CALLS_PYTHON:  # with other sizes that may be little of the time
+            self.note_capture(account, False)
+            account.why = f"{why}; {account.why}"
+            return None
         self.note_unpaid()
         self.failures = max(self.failures - 1, 0)
         account.program = program
         if program is None:
-            account.due, account.why = math.inf, INEXACT
+            account.due, account.why = math.inf, why
             return None
         rent = RENT * account.price
         is_wish = job.option("economy") == "auto" and account.builds < WISHED_BUILDS

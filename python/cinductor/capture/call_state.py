@@ -77,6 +77,7 @@ class Stage:
     draws_outside = 0  # of loops and branches, captured from their source
     inlined = 0  # number of user functions that were entered
     depth = 0
+    is_odd_call = False  # of the compiled functions that are captured from a source
     has_left_open = False  # a condition was left to the program
     chooses_tuples = False  # a tuple of the program stands for one of several: `is` cannot tell which
     limit = math.inf  # seconds of capture work
@@ -89,6 +90,19 @@ class Stage:
     runs = False  # the function's own code is running
     learned = False  # something was recorded that the next capture of such a call will use
     why_again: str | None = None  # why later calls cannot use the compiled program
+
+    def call_of(self, nanoseconds: int) -> int:
+        """`Tracer.call` for operations that stand for a call of a compiled function, which takes so long: of the outermost one."""
+        if self.tracer.call or not nanoseconds:
+            return self.tracer.call
+        self.is_odd_call = not self.is_odd_call
+        return 2 * nanoseconds + self.is_odd_call
+
+    def call_in(self, module: str | None, name: str, compiled: dict[str, int]) -> int:
+        """`Tracer.call` in a captured function: what a function of the user's takes is counted, also where a compiled one calls it."""
+        if module is None or not module.startswith("cinductor."):
+            return 0
+        return self.call_of(compiled.get(name, 0) if module == "cinductor.numpy.composites" else 0)
 
     def __init__(
         self,

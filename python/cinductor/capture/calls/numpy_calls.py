@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from ..kinds import Hooks
 
 MAX_OUTSIDE = 16  # draws outside of loops that are captured from their source
+PYTHON_NANOSECONDS = {"random": 45, "uniform": 110, "getrandbits": 55, "betavariate": 1500, "gammavariate": 900, "vonmisesvariate": 1200}
 MAX_DRAWN = 1024  # items of `random.sample` and `random.choices`
 NUMBER_METHODS: dict[str, Any] = {}  # methods that Python's numbers have and arrays lack
 ufunc = np.ufunc
@@ -263,6 +264,13 @@ def draws_of(generator: Any) -> dict[str, Callable[..., Any]]:
     return LEGACY if generator is GLOBAL or type(generator) is np.random.RandomState else DRAWS
 
 
+def nanoseconds_of(f: Draw) -> int:
+    """Of one number in Python or NumPy."""
+    if is_python_generator(f.generator):
+        return PYTHON_NANOSECONDS.get(f.name, 300)
+    return 350 if f.name == "random" or f.name.startswith("standard_") else 1500
+
+
 def call_draw(scope: Hooks, f: Draw, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A method of a generator of NumPy or Python that later calls can find."""
     stage = scope.stage
@@ -291,9 +299,14 @@ def call_draw(scope: Hooks, f: Draw, args: tuple[Any, ...], kwargs: dict[str, An
             if stage.runs_on != "cpu" and f.name in philox.SOURCES and philox.is_philox(f.generator):
                 stage.lift_guarded(f.generator.bit_generator, stage.sources.source("attr", source, "bit_generator"))
                 address = philox.PhiloxDraws(scope, address)
-        if f.name == "choice" and is_python_generator(f.generator):
-            return scope.item(args[0], PYTHON_DRAWS[f.name](stage.tracer, address, scope.call(len, *args)))
-        return draws_of(f.generator)[f.name](stage.tracer, address, *real, **named)
+        is_choice = f.name == "choice" and is_python_generator(f.generator)
+        real = (scope.call(len, *args),) if is_choice else real
+        around, stage.tracer.call = stage.tracer.call, stage.call_of(nanoseconds_of(f))
+        try:
+            made = draws_of(f.generator)[f.name](stage.tracer, address, *real, **named)
+        finally:
+            stage.tracer.call = around
+        return scope.item(args[0], made) if is_choice else made
     except (surface.NotCaptured, TypeError, ValueError, OverflowError) as error:
         why = f"calls {name_of(method)}: {error}"
     return call_unknown(scope, method, args, kwargs, why)  # whose exceptions have no context
