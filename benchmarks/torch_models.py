@@ -6,7 +6,9 @@ a training step. Writes torch.json (the history of all runs), torch.md (the tabl
 Each model has a process, in which calls are timed in turns: a short run of each backend, several times, and the median of the runs
 counts. Nothing is compiled meanwhile; with --jobs, that many processes compile before the first call is timed, and --wait ends those
 that need longer. Waiting threads of OpenMP sleep, unless --spin leaves them as they are by default. With --compile, each pair of model and backend also runs in two processes of its own: one with empty caches, and one that finds what the
-first has left. `own` is the time in cinductor itself. Dynamo is imported before, and no other thread of torch spins.
+first has left. `own` is the time in cinductor itself. Dynamo is imported before, and no other thread of torch spins. With --busy, too, these
+are seconds of processor time, with the C compiler's. Of a backend `dynamo` only Dynamo runs, and `wrapper` is Inductor with cpp_wrapper.
+The model `small` is a function with three arguments and two results of eight elements, for the overhead of a call.
 
 On a CUDA device the calls of a run are queued one after another. A run ends when the device has done the last, so its time is what the
 slower of host and device takes for a call. `large` models have products that keep the device busy; mlp8, resnet8, unet8 and so on are the
@@ -45,6 +47,7 @@ MODELS = "mlp,resnet,unet,mobilenet,encoder,decoder,cache,lstm,gnn,vae,diffusion
 LARGE = ("large_pointwise", "large_norms", "large_mlp", "large_convolutions")
 SCALE = 8  # of the models of `scaled`
 BACKENDS = ("eager", "inductor", "cinductor")
+OTHERS = {"dynamo": {"backend": "eager"}, "wrapper": {"backend": "inductor", "options": {"cpp_wrapper": True}}}
 
 
 def large(name: str, torch):
@@ -80,7 +83,7 @@ def calls(name: str, backend: str, device: str) -> dict[str, object]:
     from models import Decoder
 
     def compiled(fn):
-        return fn if backend == "eager" else torch.compile(fn, backend=backend)
+        return fn if backend == "eager" else torch.compile(fn, **OTHERS.get(backend, {"backend": backend}))
 
     def made(*tensors):
         return [t.to(device) for t in tensors]
@@ -97,6 +100,11 @@ def calls(name: str, backend: str, device: str) -> dict[str, object]:
         token, place = made(torch.tensor([[3]]), torch.tensor([5]))
         step = compiled(model.step)
         return {"infer": torch.no_grad()(lambda: step(token, place, *caches))}
+    if name == "small":
+        small, arguments = lambda a, b, c: (a + b * c, a - c), made(*torch.randn(3, 8))
+        small.__code__ = small.__code__.replace(co_name=backend)  # Dynamo checks all that is compiled of a code object
+        step = compiled(small)
+        return {"infer": torch.no_grad()(lambda: step(*arguments))}
     if name in LARGE:
         model, argument = large(name, torch)
         arguments = [argument]
@@ -210,31 +218,36 @@ def run_on_host(call) -> float:
     return statistics.median(times) * 1e6
 
 
-def first_calls(name: str, backend: str, device: str) -> dict[str, float]:
+def processor_seconds() -> float:
+    """Processor time of this process and of the children that it has waited for."""
+    return sum(os.times()[:4])
+
+
+def first_calls(name: str, backend: str, device: str, is_busy: bool) -> dict[str, float]:
     """Seconds of the first call, and those in cinductor itself, for inference and for a training step."""
     import torch
 
     from cinductor.torch import output
 
     register()
-    own, build = [0.0], output.Artifact.build
+    own, build, clock = [0.0], output.Artifact.build, processor_seconds if is_busy else time.perf_counter
 
     def timed(self, gm):
-        start = time.perf_counter()
+        start = clock()
         try:
             build(self, gm)
         finally:
-            own[0] += time.perf_counter() - start
+            own[0] += clock() - start
 
     output.Artifact.build = timed
     torch.compile(lambda x: x + 1, backend="aot_eager")(torch.ones(2))
     found = {}
     for kind, call in calls(name, backend, device).items():
-        own[0], start = 0.0, time.perf_counter()
+        own[0], start = 0.0, clock()
         call()
         if torch.cuda.is_available():
             torch.cuda.synchronize()
-        found[f"{kind} first s"] = time.perf_counter() - start
+        found[f"{kind} first s"] = clock() - start
         if backend == "cinductor":
             found[f"{kind} own s"] = own[0]
     return found
@@ -324,11 +337,12 @@ def memory_of(name: str, backends: list[str], device: str) -> dict[str, dict[str
     return {b: Process("--peak", name, b, "--device", device, environment=environment).result() for b in backends}
 
 
-def compile_times(name: str, backend: str, device: str) -> dict[str, float]:
-    """Of a process with empty caches, and of a second one, as `warm`."""
+def compile_times(name: str, backend: str, device: str, is_busy: bool) -> dict[str, float]:
+    """Of a process with empty caches, and of a second one, as `warm`. Inductor's compilers are its own children where processor time counts."""
     with tempfile.TemporaryDirectory() as folder:
         caches = {"CINDUCTOR_CACHE_DIR": f"{folder}/ours", "TORCHINDUCTOR_CACHE_DIR": f"{folder}/theirs"}
-        cold, warm = (Process("--first", name, backend, "--device", device, environment=caches).result() for _ in range(2))
+        caches |= {"TORCHINDUCTOR_COMPILE_THREADS": "1"} if is_busy else {}
+        cold, warm = (Process("--first", name, backend, "--device", device, *["--busy"] * is_busy, environment=caches).result() for _ in range(2))
     return cold | {f"warm {key}": value for key, value in warm.items()}
 
 
@@ -437,7 +451,7 @@ def main() -> None:
         print(json.dumps(measure(given.calls[0], given.calls[1].split(","), given.device, given.rounds)))
         return
     if given.first or given.peak:
-        print(json.dumps(first_calls(*given.first, given.device) if given.first else peak_memory(*given.peak, given.device)))
+        print(json.dumps(first_calls(*given.first, given.device, given.busy) if given.first else peak_memory(*given.peak, given.device)))
         return
     path, until = given.out / "torch.json", time.monotonic() + given.seconds
     given.out.mkdir(parents=True, exist_ok=True)
@@ -460,7 +474,7 @@ def main() -> None:
             found = (prepared.get(name) or Process("--calls", name, *words, spins=given.spin).ready()).result()
         if given.compile:
             for backend in run["backends"]:
-                found.setdefault(backend, {}).update(compile_times(name, backend, given.device))
+                found.setdefault(backend, {}).update(compile_times(name, backend, given.device, given.busy))
         run["models"][name] = found
         print(f"{name:12} " + "  ".join(f"{b} {cell(v)}" for b, row in found.items() for v in row.values()), file=sys.stderr, flush=True)
         path.write_text(json.dumps(history, indent=1) + "\n", encoding="utf-8")
