@@ -23,7 +23,7 @@ import state_generator
 import worlds
 from changing_world import other_at, places
 from folders import TESTS
-from test_hidden_state import outcome
+from test_hidden_state import outcome, uncollected
 
 import cinductor
 
@@ -155,6 +155,7 @@ def compare(worlds, what):
     return True
 
 
+@uncollected()
 def explore(made, seed, count, name=""):
     """Make changes for a function in two worlds, up to TIMES for each one compiled; return their number. A place is changed
     again only after all others.

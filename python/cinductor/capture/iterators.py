@@ -23,6 +23,7 @@ from .. import _core
 from ..base.class_lookup import is_a, offered
 from ..base.deferred_warnings import ignoring
 from ..base.user_frame import PACKAGE
+from .generators import RealItems, lazy
 from .kinds import entries_in
 from .objects import VIEWS_OF_DICTS, Traced, attribute, find_in_class
 
@@ -529,7 +530,8 @@ class SharedIterators:
         if cls in OTHERS:
             return over_others(concrete, value)
         if cls is types.GeneratorType:
-            return self.follow(concrete, value) if concrete.effects.is_captured(value) else value
+            made = lazy(concrete, value) if concrete.effects.is_captured(value) else value
+            return self.follow(concrete, value) if made is None else made
         return value.real(concrete) if cls in OWN_PREFIX else None
 
     def follow(self, concrete: Any, value: Any) -> Any:
@@ -546,7 +548,7 @@ class SharedIterators:
                 found.end()
 
 
-STAND_INS = (Steps, Walk, PythonIterator, Items, StableIterator, Flat)  # objects that stand for Python's iterators
+STAND_INS = (Steps, Walk, PythonIterator, Items, StableIterator, Flat, RealItems)  # objects that stand for Python's iterators
 OWN_PREFIX = (*STAND_INS, Called, Range)
 ATOMS = (int, float, complex, bool, str, bytes, type(None))
 

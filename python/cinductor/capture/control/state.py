@@ -27,6 +27,7 @@ from ... import _core
 from ...base.records import NamedTuple
 from ..container_rows import ContainerRow, appends
 from ..containers import dict_of, row_of, why_not_restored
+from ..generators import RealItems
 from ..iterators import (
     Called,
     Escaped,
@@ -397,7 +398,7 @@ def atoms() -> frozenset[Any]:
 # Modules of C whose classes' tp_traverse shows all that an object holds; besides Python's builtins.
 SHOWN = frozenset({*sys.stdlib_module_names, "numpy"})
 # Classes of the package's whose objects stand for the user's; others hold what is at work.
-OPENED = frozenset({Items, Called, Escaped, Flat, TracedBytes, Range, StableIterator, Steps, Walk, PythonIterator, Method})
+OPENED = frozenset({Items, Called, Escaped, Flat, TracedBytes, Range, StableIterator, Steps, Walk, PythonIterator, Method, RealItems})
 
 
 def references(

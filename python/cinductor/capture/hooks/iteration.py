@@ -15,6 +15,7 @@ from ..container_rows import MAPPINGS, ROWS, VIEWS, are_one
 from ..containers import keys_of_view, places_of
 from ..control import list_columns
 from ..control.mappings import want_given
+from ..generators import RealItems
 from ..iterators import (
     Items,
     PythonIterator,
@@ -44,7 +45,6 @@ from .subscripts import is_iterable
 
 if TYPE_CHECKING:
     from ..call_state import Stage
-    from ..effects import Effects
 
 
 MAX_ROWS = 65536  # of an array of rank 2 or more: a row is a view
@@ -214,7 +214,7 @@ class Iteration(Hooks):
 
     def iter_unpacked(self, value: Any, shape: tuple[Any, ...]) -> Iterator[Any]:
         """The items of a loop whose target unpacks each item."""
-        return (self.unpack(item, shape) for item in self.iter(value))
+        return map(lambda item: self.unpack(item, shape), self.iter(value))
 
     def each(self, value: Any, *shape: Any) -> Any:
         """The items for a loop or comprehension that Python itself runs. shape: of the target, if it unpacks each item."""
@@ -231,22 +231,6 @@ class Iteration(Hooks):
             items = self.iter(value)
             return items if items is value else Unpacked(self, items, shape)  # if it is no iterable, Python raises
         return [*Unpacked(self, self.iter(value), shape)]
-
-
-class RealItems:
-    """The items of Python's own loop: real ones once Python runs the rest of the call."""
-
-    __slots__ = ("effects", "items")
-
-    def __init__(self, effects: Effects, items: Any) -> None:
-        self.effects, self.items = effects, iter(items)
-
-    def __iter__(self) -> RealItems:
-        return self
-
-    def __next__(self) -> Any:
-        item = next(self.items)
-        return self.effects.materialise(item) if self.effects.tracer.has_fallen_back else item
 
 
 class Unpacked:

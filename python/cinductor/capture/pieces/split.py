@@ -177,7 +177,8 @@ class Split:
         declared: list[Any] = _core.names_of(FLOW, (node.body,), True)[-1]
         outer = {name for n in declared for name in n.names}
         inner = [n for n in walk(node) if isinstance(n, ast.Nonlocal) and n not in declared]
-        self.shared = frozenset(n for d in inner for n in d.names)  # bound by inner functions
+        later = [n.target.id for part in walk(node) if isinstance(part, ast.GeneratorExp) for n in walk(part) if isinstance(n, ast.NamedExpr)]
+        self.shared = frozenset([*later, *(n for d in inner for n in d.names)])  # bound by inner functions and generator expressions
         self.declared: list[ast.stmt] = [*declared]
         self.locals = frozenset(locals_) - outer - self.shared
         self.lists = names_of_lists(node) & self.locals
