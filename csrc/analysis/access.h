@@ -27,8 +27,8 @@ typedef struct CiAccesses {
  * stores, are left out. */
 CiAccesses ci_items_accesses(CiContext *ctx, const CiItems *items);
 
-/* True if the coefficient of the variable in the index is -1, 0 or 1: elements are contiguous along it,
- * or the same. */
+/* True if the coefficient of the variable in the index is -1, 0 or 1: along it, accesses are contiguous or to one
+ * element. */
 bool ci_is_near_along(CiSym *sym, const CiExpr *index, const CiExpr *var);
 
 /* ---- proofs: disjoint.c ---- */
@@ -60,8 +60,8 @@ bool ci_stores_are_of_points(CiContext *ctx, const CiPoints *points, const CiReg
 
 /* True if `count` elements from a on and `others` from b on are disjoint, by the range of the distance. */
 bool ci_runs_are_disjoint(CiSym *sym, const CiExpr *a, int64_t count, const CiExpr *b, int64_t others);
-/* True if a and b differ by a number above `reach`. So they differ wherever both have moved by the same terms, of
- * which all reach no further. */
+/* True if a and b differ by a constant above `reach`. Then they also differ at two points whose offsets differ by at most
+ * `reach`. */
 bool ci_is_beyond_reach(CiSym *sym, const CiExpr *a, const CiExpr *b, int64_t reach);
 
 /* Expressions that are at least 0 where accesses are compared. */
@@ -70,13 +70,12 @@ typedef struct CiFacts {
     const CiExpr *list[CI_MAX_FACTS];
     int count;
 } CiFacts;
-/* Adds that a loop of this extent has an iteration. Facts beyond the last place are left out. */
+/* Adds the fact that a loop of this extent has at least one iteration. Facts beyond CI_MAX_FACTS are dropped. */
 void ci_add_iteration(CiSym *sym, CiFacts *facts, const CiExpr *extent);
 /* True if a and b are never the same element. Proofs divide by the strides of the buffer, or, if it is
  * NULL, by those of the variables in a. facts may be NULL. */
 bool ci_elements_are_disjoint(CiSym *sym, const CiBuffer *buffer, const CiExpr *a, const CiExpr *b, const CiFacts *facts);
-/* The index with each of the symbols replaced by another one of the same range: the element of
- * another point. */
+/* Returns the index with each of the symbols replaced by a new one of the same range, for the comparison of two points. */
 const CiExpr *ci_at_other_point(CiContext *ctx, CiSym *sym, const CiExpr *index, int count, const CiExpr *const *symbols);
 
 #endif

@@ -1,4 +1,4 @@
-/* Thresholds, one row each in choices.def, by column of a machine. */
+/* Tuning thresholds. Each is a row of choices.def, with a value for each kind of machine (column). */
 #ifndef CI_ANALYSIS_CHOICES_H
 #define CI_ANALYSIS_CHOICES_H
 
@@ -31,9 +31,9 @@ typedef struct CiChoiceRow {
 
 const CiChoiceRow *ci_choice_row(CiChoice choice);
 bool ci_choice_allows(CiChoice choice, int64_t value);
-/* The machine's own, or the row's; noted in machine->asked. */
+/* The value that the user set for the machine, or the row's. Records in machine->requested that it had an effect. */
 int64_t ci_choice(const CiMachine *machine, CiChoice choice);
-/* A threshold of s->machine. */
+/* The value of a threshold for s->machine. */
 #define CI_CHOOSE(s, name) ci_choice((s)->machine, CI_CHOICE_##name)
 /* Copies the values of all choices of the machine, by number. */
 int64_t *ci_choices_copy(CiContext *ctx, const CiMachine *machine);

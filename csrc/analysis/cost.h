@@ -7,13 +7,13 @@
 
 #include "ir/loop.h"
 
-/* A size that is not known is likely of that many elements. */
+/* The number of elements assumed for an unknown size. */
 #define CI_LIKELY_SIZE 1024
 
 typedef struct CiAmount {
     int64_t low;
-    int64_t known; /* at most, all factors that are not known left out */
-    int unknowns;  /* how many these are */
+    int64_t known; /* upper bound of the known factors */
+    int unknowns;  /* number of unknown factors */
 } CiAmount;
 
 CiAmount ci_amount(int64_t count);
@@ -24,12 +24,12 @@ CiAmount ci_amount_max(CiAmount a, CiAmount b);
 int64_t ci_amount_high(CiAmount a);   /* CI_INFINITY: no bound is known */
 int64_t ci_amount_likely(CiAmount a); /* at most CI_INFINITY */
 
-/* The points of a nest. */
+/* The number of points of a nest. */
 CiAmount ci_iterations_of_nest(const CiNest *nest);
 /* The bytes that an access of the nest touches, each element counted once. */
 CiAmount ci_cost_of_access(const CiNest *nest, const CiBuffer *buffer, const CiExpr *index);
-/* Iterations of the deepest statement, times those around. */
+/* The iterations of the most deeply nested statement, times `around`. */
 CiAmount ci_cost_of_items(const CiItems *items, CiAmount around);
-CiAmount ci_cost_of_buffer(const CiBuffer *buffer); /* its bytes */
+CiAmount ci_cost_of_buffer(const CiBuffer *buffer); /* in bytes */
 
 #endif

@@ -1,14 +1,14 @@
-/* How a machine runs the axes of a kernel: in lanes, in tiles, in chunks that are shared out among threads.
+/* Labels: how a machine runs the axes of a kernel. An axis may run in lanes, in tiles, or in chunks that threads run.
  *
- * Labels follow from the kernel and the machine alone, and none changes a bit of the results. So no kernel has
- * them. Codegen writes them into procs; the scheduler asks here where scratch would fit.
+ * Labels are a function of the kernel and the machine, and do not change the results' bits. They are therefore computed when
+ * they are needed, not stored in kernels: codegen writes them into procs, and the scheduler uses them to place scratch.
  *
- * Lanes. Exactly one axis has them: the last outer one, of which all stages then work on a tile, or the last inner
- * axis of each stage. Locals and rows are per lane if the lanes are outside.
+ * Lanes. Either the last outer axis has the lanes, and each stage works on a tile of it, or the last inner axis of each stage
+ * has them. If an outer axis has the lanes, locals and rows have one copy per lane.
  *
- * Tiles. Where an elementwise kernel reads an array across, one outer axis has rows of tiles: a unit is a tile of that
- * axis and the last. Where a row is folded for each pair of points of these axes and depends on the last alone, the
- * rows of a tile are transposed for all of its points.
+ * Tiles. If an elementwise kernel reads an array with a stride along the last axis, another outer axis is tiled too: a unit is
+ * a tile of both axes. If the kernel folds a row per pair of points of these axes, and the row depends on the last axis alone,
+ * the rows of a tile are transposed once for all of its points.
  *
  * Chunks. If the outer axes give too little parallel work and the first stage is one long fold, the fold is split. A chunk
  * is a power of two times the fold's block, or the subtrees of a pairwise fold, and a finishing function folds the partial
@@ -29,8 +29,8 @@ typedef struct CiLabels {
     bool is_chained;    /* a chunk starts from the prefix that the one before publishes */
     bool totals_first;  /* of a chain: each chunk computes its total before it waits */
     const CiExpr *chunk; /* elements of a chunk; NULL: chunks are subtrees, or there are none */
-    const CiExpr *chunks; /* at least one, which says how much was packed; NULL: it is not split */
-    const CiExpr *unit_work; /* elements that one unit accesses: how many units are worth a thread */
+    const CiExpr *chunks; /* number of chunks, at least 1; NULL: the stage is not split */
+    const CiExpr *unit_work; /* elements that one unit accesses; decides the number of units per thread */
 } CiLabels;
 
 /* A kernel whose labels are being chosen. */
@@ -44,7 +44,7 @@ typedef struct CiLabeller {
 
 /* The labels of a kernel with loops, whose axes are merged. */
 CiLabels ci_labels(CiContext *ctx, CiSym *sym, const CiMachine *machine, const CiKernel *kernel);
-/* The labels of a leaf of a tree, which one thread runs. */
+/* The labels of a leaf of a tree. One thread runs it. */
 CiLabels ci_labels_of_leaf(CiContext *ctx, CiSym *sym, const CiMachine *machine, const CiKernel *leaf);
 /* Rows of a few columns are contiguous where an order of sums of the machine's own runs across them. */
 bool ci_wants_rows_along(CiContext *ctx, CiSym *sym, const CiMachine *machine, const CiKernel *kernel);
@@ -52,19 +52,20 @@ bool ci_wants_rows_along(CiContext *ctx, CiSym *sym, const CiMachine *machine, c
 /* Bytes of a unit's scratch up to the end of the first `count` placements, in whole lines of a cache. */
 const CiExpr *ci_labels_rows_end(CiSym *sym, const CiLabels *labels, const CiKernel *kernel, int count);
 
-/* chunks.c: the first stage in chunks. */
+/* chunks.c: true if the kernel's first stage can run in chunks. */
 bool ci_can_split(const CiMachine *machine, const CiKernel *kernel);
 /* Sets chunks of the kernel's reduction or scan of `length` elements, if it is long. tile: points of a unit. */
 void ci_label_chunks(CiLabeller *l, const CiExpr *length, int64_t tile);
 
-/* lane_rows.c: lanes on the last axis, each with a row, where rows are read again; false if none are. */
+/* lane_rows.c: gives the last outer axis the lanes if the kernel reads its rows more than once, so that each lane has a row;
+ * false if it does not. */
 bool ci_label_lane_rows(CiLabeller *l);
 
 /* tree_work.c: the elements that a unit of a tree accesses: one iteration of its outer loops. */
 const CiExpr *ci_tree_work(CiSym *sym, const CiKernel *kernel);
-/* The points of a kernel's outer axes. */
+/* The number of points of a kernel's outer axes. */
 CiAmount ci_kernel_points(const CiKernel *kernel);
-/* The elements that all units access; CI_INFINITY: no bound is known. */
+/* The number of elements that all units access; CI_INFINITY if it has no known bound. */
 int64_t ci_kernel_work(CiSym *sym, const CiKernel *kernel);
 /* The largest value of e, or more, for all values of a symbol in [low, limit), when it is known at which end that is;
  * else NULL. */

@@ -1,10 +1,10 @@
 /* Live ranges of a program's buffers, at any level: over a list of kernels or of wrapper lines.
  * Used by the passes that order kernels and reuse, place and pool memory.
  *
- * A program is steps, and blocks of them: itself (block 0), and the bodies of its regions. A
- * region's own steps, the first, the one between two bodies and the last, are steps of the block
- * around it. A buffer belongs to the innermost block that contains all its uses; for that block a
- * use inside a region is a use by the whole region. */
+ * A program is a list of steps in nested blocks. Block 0 is the program; every body of a region is a block. A
+ * region itself has a first step, a last step, and a step between two bodies; these belong to the block around it.
+ * A buffer belongs to the innermost block that contains all its uses; for that block a use inside a region is a
+ * use by the whole region. */
 #ifndef CI_ANALYSIS_LIVE_RANGES_H
 #define CI_ANALYSIS_LIVE_RANGES_H
 
@@ -13,9 +13,9 @@
 
 typedef struct CiLivesBlock {
     int parent;      /* -1: the program itself */
-    int open, close; /* steps of the region that it belongs to */
-    int sibling;     /* the body before it, of the same region; -1 */
-    bool is_loop, is_parallel; /* parallel: each turn has memory of its own */
+    int open, close; /* first and last step of its region */
+    int sibling;     /* the body before it in the same region; -1: none */
+    bool is_loop, is_parallel; /* parallel: each iteration has its own memory */
 } CiLivesBlock;
 
 /* First and last step within the block; block -1: never used. */
@@ -33,32 +33,32 @@ typedef struct CiLiveRanges {
     int nblocks, capblocks;
     int *block_of; /* by step */
     int nsteps, capsteps;
-    CiLife *of; /* by buffer's id */
+    CiLife *of; /* by buffer id */
     int nbuffers, capbuffers;
     CiLivesUse *uses;
     int nuses, capuses;
-    int block; /* of the next step, while it is made */
+    int block; /* block of the next step, during construction */
     CiKernel **kernels; /* by step, of a program of kernels */
     int capkernels;
-    CiMap *lists; /* of a program of kernels: a list -> its block and one, a kernel -> its step and one */
+    CiMap *lists; /* of a program of kernels: list -> 1 + its block; kernel -> 1 + its step */
 } CiLiveRanges;
 
-/* ---- making ---- */
+/* ---- construction ---- */
 
 CiLiveRanges *ci_live_new(CiContext *ctx, int nbuffers);
-int ci_live_add_step(CiLiveRanges *ranges); /* in the block of now; its number */
-/* The last step opens a region; is between two bodies of it; closes it. */
+int ci_live_add_step(CiLiveRanges *ranges); /* in the current block; returns its number */
+/* The last added step opens a region; separates two of its bodies; closes it. */
 void ci_live_open(CiLiveRanges *ranges, bool is_loop, bool is_parallel);
 void ci_live_iteration(CiLiveRanges *ranges);
 void ci_live_close(CiLiveRanges *ranges);
 void ci_live_use(CiLiveRanges *ranges, int buffer); /* by the last step */
-/* The block of each buffer; then, from the blocks as they stand, its first and last step. */
+/* Computes the block of each buffer; then, from the blocks, its first and last step. */
 void ci_live_find_blocks(CiLiveRanges *ranges);
 void ci_live_find_ranges(CiLiveRanges *ranges);
 /* The live ranges of a scheduled program, whose return is a use. */
 CiLiveRanges *ci_live_of_kernels(const CiKernels *kernels);
 
-/* ---- asking ---- */
+/* ---- queries ---- */
 
 bool ci_block_contains(const CiLiveRanges *ranges, int outer, int block);
 /* True if the block is in a parallel loop, each iteration of which has buffers of its own. */
@@ -66,11 +66,12 @@ bool ci_live_is_of_iterations(const CiLiveRanges *ranges, int block);
 int ci_live_block_of(const CiLiveRanges *ranges, const CiKernels *list);
 int ci_live_step_of(const CiLiveRanges *ranges, const CiKernel *kernel);
 
-/* ---- changing ---- */
+/* ---- updates ---- */
 
-/* A buffer more: its id is the number of those there were. */
+/* Adds a buffer with the next id. */
 void ci_live_add_buffer(CiLiveRanges *ranges, CiLife life);
-/* moved: by step, its new number, ascending, of one that is gone that of the next; count: steps there
- * are then, of which the last one stays the last. One between two is of the inner block of theirs. */
+/* Renumbers the steps. moved: the new number of each step, ascending; a removed step has the number of the step after it.
+ * count: the new number of steps; the last step stays the last. A new step between two others belongs to the inner one of
+ * their blocks. */
 void ci_live_move(CiLiveRanges *ranges, const int *moved, int count);
 #endif

@@ -11,7 +11,7 @@
 #include "analysis/choices.h"
 #include "sym/expr.h"
 
-/* Points, at most. */
+/* Upper bound of the number of points. */
 int64_t ci_occupancy_points(const CiExpr *count);
 /* True if a kernel has too few points to distribute; `together` points are a unit of work. */
 bool ci_fill_is_few(const CiMachine *machine, int64_t points, int64_t together);
@@ -19,7 +19,7 @@ bool ci_fill_is_few(const CiMachine *machine, int64_t points, int64_t together);
 bool ci_fill_has_blocks(const CiMachine *machine, int64_t blocks);
 /* Threads that run at once. */
 int64_t ci_occupancy_threads(const CiMachine *machine);
-/* True if points with so many threads each have as many threads as run at once. */
+/* True if the points, with `threads` each, have at least as many threads as run at once. */
 bool ci_fill_has_threads(const CiMachine *machine, int64_t points, int64_t threads);
 
 #endif

@@ -1,4 +1,4 @@
-/* Shared declarations of the files that distribute points over blocks of threads. */
+/* Shared declarations of the files that give each point of a kernel to one block of threads (blocks.c, single_thread.c). */
 #ifndef CI_CODEGEN_BLOCKS_H
 #define CI_CODEGEN_BLOCKS_H
 
@@ -8,14 +8,14 @@
 
 typedef struct CiBlocks {
     CiReducer r;
-    int64_t bytes;  /* of shared memory, so far */
-    CiMap *touched; /* memory -> how many statements name it */
-    CiMap *dropped; /* memory that one thread has for itself instead */
-    int least;      /* elements that are worth sharing */
-    int lanes;      /* of the loop or fold that is being shared */
-    int registers;       /* groups of so many neighbours that a thread takes of a fold at once; of a loop 1 */
+    int64_t bytes;  /* shared memory allocated so far */
+    CiMap *touched; /* memory -> number of statements that use it */
+    CiMap *dropped; /* set: memory that became private to one thread */
+    int least;      /* fewer elements than this are not distributed */
+    int lanes;      /* lanes per access of the loop or fold being distributed */
+    int registers;       /* groups of `lanes` elements that a thread folds at once; 1 for a loop */
     CiDomain domain;
-    const CiExpr *from, *count; /* the elements of a fold that are reduced, in order; NULL: all */
+    const CiExpr *from, *count; /* range of elements folded now, for a fold in order; NULL: all elements */
     void (*add)(struct CiBlocks *s, const CiExpr *const *to, int lanes);
 } CiBlocks;
 
@@ -25,13 +25,14 @@ ci_blocks_number(const CiBlocks *s, int64_t value)
     return ci_expr_const(s->r.b.sym, value);
 }
 
-/* single_thread.c. ci_blocks_count counts the statements that use each memory. ci_blocks_run handles a loop
- * or fold that is not divided among the threads: one thread runs it if its stores are visible to
- * others, otherwise all threads run it. ci_blocks_drop removes registers that became one thread's
- * own from the block. ci_blocks_place places memory that the threads share. */
+/* single_thread.c. Counts the statements that use each memory. */
 void ci_blocks_count(CiBlocks *s, const CiStmts *body);
+/* Emits a loop or fold that is not distributed. One thread runs it if other threads see its stores; otherwise
+ * every thread runs it. */
 void ci_blocks_run(CiBlocks *s, CiStmt *stmt);
+/* Removes the allocations of memory that became private to one thread. */
 void ci_blocks_drop(CiBlocks *s, CiStmts *body);
+/* Chooses the space of memory that the threads share. */
 void ci_blocks_place(CiBlocks *s, CiMemory *memory);
 
 #endif

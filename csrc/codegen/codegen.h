@@ -1,4 +1,4 @@
-/* Kernels -> procs, and the passes over them: one a file, in the order of procs.def. */
+/* Expands kernels to procs, and declares the passes over procs. Each pass has a file; procs.def has their order. */
 #ifndef CI_CODEGEN_CODEGEN_H
 #define CI_CODEGEN_CODEGEN_H
 
@@ -7,38 +7,38 @@
 
 typedef struct CiProcPass {
     const char *name, *doc;
-    unsigned families; /* bits of those that run it */
+    unsigned families; /* bit set of the machine families that run the pass */
     bool is_needed; /* cannot be left out */
     void (*run)(CiBuild *b);
 } CiProcPass;
 
-/* The passes by their position in the order. */
+/* The number of passes, and the pass at a position of their order. */
 int ci_proc_pass_count(void);
 const CiProcPass *ci_proc_pass_at(int position);
 
-/* Kernels with loops as statements; no lanes yet. */
+/* Translates each kernel to a proc: loops and folds become statements, all of one lane. */
 CiProcs *ci_expand(const CiKernels *kernels);
-/* Runs the machine's passes that the plan does not leave out (NULL: all); with verify the verifier
- * too, before the first and after each. */
+/* Runs the machine's passes except those that the plan leaves out (NULL: all run). If the plan says so, the
+ * verifier runs before the first pass and after each pass. */
 void ci_proc_passes_run(CiProcs *procs, const CiMachine *machine, const CiPassPlan *plan);
-/* Expands, and runs the passes with the kernels' plan. */
+/* Expands the kernels and runs the passes with the kernels' plan. */
 CiProcs *ci_codegen(const CiKernels *kernels, const CiMachine *machine, bool verify);
 
-/* lanes.c: how many a loop's body runs in. 1: it runs serially; 0: it is left to a compiler. */
+/* lanes.c: the number of lanes for a loop's body. 1: the loop runs serially; 0: the C compiler vectorizes it. */
 int ci_choose_lanes(const CiBuild *b, const CiStmts *body,
                     const CiExpr *lane_var, int64_t iterations);
 
-/* NumPy's order (pairwise of ir/loop.h): accumulators, the most vectors of them in a block, and how
- * many of `count` elements are in the left one of two subtrees. */
+/* NumPy's pairwise summation (see ir/loop.h): the most vectors of accumulators in a block, the accumulators of a
+ * dtype, and the number of elements in the left subtree of `count` elements. */
 #define CI_PAIRWISE_LENGTH 16
 int ci_pairwise_lanes(CiDtype dtype);
 const CiExpr *ci_pairwise_half(CiSym *sym, CiDtype dtype, const CiExpr *count);
 
-/* The index without var if the loop over var reads neighbours of an array that is not in a near cache,
- * so that they may be prefetched; else NULL. */
+/* If the loop over var reads contiguous elements of an array too large for the L1 cache, returns the index of
+ * the row (the access's index without var), which may be prefetched; else NULL. */
 const CiExpr *ci_build_far_row(const CiBuild *b, const CiAccess *at, const CiExpr *var);
 
-/* The passes, one a file each (architecture.md has the list); of csrc/kernels: template. */
+/* The passes (docs/architecture.md lists them). The pass `template` is in csrc/kernels. */
 #define PASS(function, name, families, is_needed, doc) void function(CiBuild *b);
 #include "codegen/procs.def"
 

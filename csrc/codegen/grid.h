@@ -5,31 +5,32 @@
 
 #include "codegen/codegen.h"
 
-/* Loops one in the other, outer ones first, and what is inside. */
+/* Perfectly nested loops, outermost first, and the body of the innermost. */
 typedef struct CiDomain {
     const CiExpr *vars[CI_MAX_FOLD_AXES], *extents[CI_MAX_FOLD_AXES];
     int count;
     CiStmts body;
 } CiDomain;
 
-/* domain.c. The loop, or the loops of a fold. */
+/* domain.c. The domain of a nest of loops, or of a fold. */
 CiDomain ci_domain_of(const CiStmt *stmt);
-/* Neighbours along the last axis that one access moves: 1 where none does. That axis is
- * made of whole groups of them, or is the only one. */
+/* Contiguous elements along the last axis that one access loads or stores; 1 if accesses are scalar. The extent of
+ * the last axis is a multiple of this number, unless the domain has only one axis. */
 int ci_domain_lanes(const CiBuild *b, const CiDomain *domain);
-/* Like ci_domain_lanes, for neighbours that may run in order, so that a thread carries its state
- * from one to the next. */
+/* Like ci_domain_lanes, but a thread may run the elements of a group in order and carry its state from one to
+ * the next. */
 int ci_domain_running_lanes(const CiBuild *b, const CiDomain *domain);
-/* Whole groups of so many neighbours. */
+/* The number of whole groups of `lanes` elements; true if no element is left over. */
 const CiExpr *ci_domain_count(CiSym *sym, const CiDomain *domain, int lanes);
 bool ci_domain_is_whole(CiSym *sym, const CiDomain *domain, int lanes);
-/* The variables at group number `number`. */
+/* Computes the variables of the first element of a group. */
 void ci_domain_decode(CiBuild *b, const CiDomain *domain, const CiExpr *number, int lanes,
                       const CiExpr **to);
+/* Emits the body with the variables replaced by `to`, in `lanes` lanes. */
 void ci_domain_add(CiBuild *b, const CiDomain *domain, const CiExpr *const *to, int lanes);
-/* A point has memory that the threads of a block share. */
+/* True if the body allocates memory that the threads of a block share. */
 bool ci_domain_has_scratch(const CiDomain *domain);
-/* True if the rounds of the threads are few, and their number is known, so that they are unrolled. */
+/* True if each thread runs a small, constant number of groups, so that its loop is unrolled. */
 bool ci_domain_unrolls(const CiBuild *b, const CiDomain *domain, int lanes, int threads);
 
 /* Enters a loop over the threads of a block. Returns its variable. */
@@ -38,14 +39,14 @@ const CiExpr *ci_domain_enter_threads(CiBuild *b, int threads);
 CiStmts *ci_domain_enter_pairs(CiBuild *b, CiRunMode run, int threads, const CiExpr **x,
                                const CiExpr **y);
 
-/* columns.c: neighbouring points are a block's, each of which has a group of threads. False where
- * this is no form of it. */
+/* columns.c: gives neighbouring points to one block, and a group of its threads to each point. False if the points
+ * do not have the shape that this needs. */
 bool ci_share_columns(CiBuild *b, const CiDomain *points);
-/* privatize_atomics.c: threads of a block combine in memory of their own first. Changes the points' body; false
- * where it is not worth it. */
+/* privatize_atomics.c: the threads of a block combine into the block's shared memory before they combine into the
+ * array. Changes the points' body; false if this does not pay off. */
 bool ci_share_histogram(CiBuild *b, CiDomain *points);
-/* blocks.c: each point is a block's, whose threads share out what is inside. False where nothing is
- * worth it. */
+/* blocks.c: gives each point to one block, and distributes the point's loops and folds over the block's threads.
+ * False if no loop or fold is long enough. */
 bool ci_share_rows(CiBuild *b, const CiDomain *points);
 
 #endif

@@ -1,4 +1,4 @@
-/* Reductions: what each does to its accumulators, one row per reduction, for any order and
+/* The table of reductions: for each, the functions that emit code for its accumulators, in any order and on any
  * machine. */
 #ifndef CI_CODEGEN_REDUCTION_H
 #define CI_CODEGEN_REDUCTION_H
@@ -10,16 +10,15 @@
 typedef struct CiReduction {
     int count; /* accumulators */
     CiConst (*identity)(CiOp fold, int k, CiDtype dtype);
-    /* The accumulators of one element alone; NULL: it, and its position where there are two. */
+    /* The accumulators of a single element. NULL: the element, and its position if there are two accumulators. */
     void (*lift)(CiBuild *b, int element, int *lifted);
-    /* The accumulators after one value more: acc and lifted are values of the same lanes. */
+    /* Combines the accumulators with one more element. acc and lifted have the same lanes. */
     void (*step)(CiBuild *b, CiOp fold, int lanes, int *acc, const int *lifted);
-    /* Of two parts one: acc is the earlier. */
+    /* Combines two partial results into acc; `later` covers the elements after those of acc. */
     void (*combine)(CiBuild *b, CiOp fold, int lanes, int *acc, const int *later);
-    /* A cheaper form for elements in registers, which are read in two passes: `begin` for all of
-     * them, then `turn` (NULL: none), then `again` for all of them, which adds to the last
-     * accumulator only. `begin` takes a partial result as it takes an element. NULL: there is no
-     * such form. */
+    /* A cheaper algorithm in two passes, for elements that are in registers: `begin` for each element, `turn` once
+     * (NULL: not needed), then `again` for each element, which changes the last accumulator only. `begin` also accepts
+     * a partial result as its element. NULL: the reduction has no such algorithm. */
     void (*begin)(CiBuild *b, int lanes, int *acc, const int *lifted);
     void (*turn)(CiBuild *b, int lanes, int *acc);
     void (*again)(CiBuild *b, int lanes, int *acc, const int *lifted);
@@ -29,10 +28,10 @@ const CiReduction *ci_reduction_of(CiOp fold);
 /* The initial value of accumulator k. */
 CiConst ci_reduction_identity(CiOp fold, int k, CiDtype dtype);
 
-/* A bool of argmax and argmin: value is more extreme than best. */
+/* For argmax and argmin: emits the bool `value is more extreme than best`. */
 int ci_reduction_is_better(CiBuild *b, CiOp fold, int lanes, int best, int value);
 
-/* The result of a reduction without elements: of a sum +0, although its initial value is -0. */
+/* The result of a reduction of no elements. It may differ from the initial value: a sum starts at -0 and is +0. */
 CiConst ci_reduction_of_nothing(CiOp fold, int k, CiDtype dtype);
 
 #endif

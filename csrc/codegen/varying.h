@@ -1,4 +1,4 @@
-/* Values that are not the same in all lanes of a loop. */
+/* Divergence analysis: finds the values, memory and symbols of a loop's body that differ from lane to lane. */
 #ifndef CI_CODEGEN_VARYING_H
 #define CI_CODEGEN_VARYING_H
 
@@ -7,18 +7,18 @@
 
 typedef struct CiVarying {
     const CiExpr *lane_var;
-    bool *values;              /* by number: of the body, and differs from lane to lane */
-    CiMap *memories, *symbols; /* sets */
-    CiMap *owned;              /* memory that the body allocates */
+    bool *values;              /* by value number: computed in the body, and differs from lane to lane */
+    CiMap *memories, *symbols; /* sets of those that differ from lane to lane */
+    CiMap *owned;              /* set: memory that the body allocates */
     bool has_changed;
 } CiVarying;
 
 /* lane_var NULL: nothing varies. */
 CiVarying ci_vary(CiContext *ctx, const CiProc *proc, const CiStmts *body, const CiExpr *lane_var);
 bool ci_index_varies(const CiVarying *v, const CiExpr *e);
-/* An operand of it varies, or where it is. */
+/* True if an operand or an index of the statement varies. */
 bool ci_stmt_uses_varying(const CiVarying *v, const CiStmt *stmt);
-/* True if the elements that a store combines with are contiguous along the lanes, none of them in two lanes. */
+/* True if the elements that a store combines with are contiguous along the lanes, so that no two lanes share one. */
 bool ci_lanes_have_own_elements(CiSym *sym, const CiVarying *v, const CiStmt *store);
 /* True if the statement has a different effect in each lane. */
 bool ci_stmt_varies(const CiVarying *v, const CiStmt *stmt);

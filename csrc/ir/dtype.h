@@ -30,22 +30,22 @@ typedef struct CiConst {
 } CiConst;
 
 const char *ci_dtype_name(CiDtype dtype); /* "f32" */
-const char *ci_dtype_storage(CiDtype dtype); /* of its elements in C: "float" */
+const char *ci_dtype_storage(CiDtype dtype); /* C type of an element: "float" */
 CiDtype ci_dtype_find(const char *name);  /* CI_DTYPE_none when there is none */
 int ci_dtype_size(CiDtype dtype);
 CiClass ci_dtype_class(CiDtype dtype);
-char ci_dtype_char(CiDtype dtype); /* 0: NumPy has it from a package */
+char ci_dtype_char(CiDtype dtype); /* NumPy's character code; 0: a package defines the dtype */
 CiDtype ci_dtype_real(CiDtype dtype);      /* c64 -> f32, c128 -> f64, others themselves */
-bool ci_dtype_is_narrow(CiDtype dtype);    /* computed in another type, and rounded */
+bool ci_dtype_is_narrow(CiDtype dtype);    /* computed in a wider type and rounded */
 CiDtype ci_dtype_compute(CiDtype dtype);   /* narrow floats -> f32, others themselves */
-CiDtype ci_dtype_sum(CiDtype dtype);       /* what NumPy adds them up in: f16 -> f32, others themselves */
-bool ci_dtype_adds_in_order(CiDtype dtype); /* narrow floats that are their own sums: one after another */
-/* Narrow floats: the widest type they are rounded from at once, and the function of the support tables
- * that does it, "round_half". */
+CiDtype ci_dtype_sum(CiDtype dtype);       /* dtype of NumPy's sums: f16 -> f32, others themselves */
+bool ci_dtype_adds_in_order(CiDtype dtype); /* narrow floats whose sums have the same dtype: NumPy adds them sequentially */
+/* Of a narrow float: the widest type that one rounding converts from, and the support function that rounds,
+ * "round_half". */
 CiDtype ci_dtype_rounded_from(CiDtype dtype);
 const char *ci_dtype_rounding(CiDtype dtype);
 int ci_dtype_exponent(CiDtype dtype);      /* bits of a float's exponent */
-int ci_dtype_mantissa(CiDtype dtype);      /* and of its fraction */
+int ci_dtype_mantissa(CiDtype dtype);      /* bits of its fraction */
 bool ci_dtype_is_float(CiDtype dtype);     /* float class */
 bool ci_dtype_is_integral(CiDtype dtype);  /* bool, int, uint classes */
 /* Rounds, wraps or truncates v of dtype `from` as a C cast to `to` does. */

@@ -59,7 +59,7 @@
 #include "sym/shape_env.h"
 
 #define CI_MAX_RANK 32
-/* Of one kind, that one program may be for. */
+/* Most devices of one kind that a program may use. */
 #define CI_MAX_DEVICES 16
 
 typedef enum CiKind { CI_KIND_array, CI_KIND_scalar, CI_KIND_python } CiKind;
@@ -68,7 +68,7 @@ typedef struct CiNode CiNode;
 typedef struct CiBlock CiBlock;
 typedef struct CiGraph CiGraph;
 
-/* A library call, registered by a caller that implements it. The callee sees dense operands. */
+/* A library call. A user of the core registers it and implements it. Its operands are dense. */
 typedef struct CiExtern CiExtern;
 
 struct CiQueue;
@@ -82,11 +82,11 @@ typedef struct CiExternCall {
     const int *ranks;
     const CiDtype *dtypes;
     void *result; /* memory to fill */
-    /* If it is not NULL, the callee may give other memory to the result, and store its address here. The memory
-     * then belongs to the one that allocated `result`: the program's caller. */
+    /* If it is not NULL, the callee may put the result into memory that it allocates, and store the address here. The
+     * memory then belongs to the program's caller, who allocated `result`. */
     void **other_result;
-    const struct CiQueue *queue; /* of the memory; NULL: the host's */
-    void *arg;    /* the program's caller's own: CiCall's */
+    const struct CiQueue *queue; /* queue of the device whose memory the operands are; NULL: host memory */
+    void *arg;    /* CiCall.arg, which the program's caller sets */
     unsigned quiet; /* CiLoc.quiet: floating-point flags that are not reported */
 } CiExternCall;
 
@@ -100,24 +100,23 @@ ci_extern_count(const CiExternCall *call, int k)
     return count;
 }
 
-/* The axis, of `rank` axes, that the key of a call has at `text`, before a space or the end; a negative
- * number counts from the last axis. -1: the text is no axis. */
+/* Parses an axis at `text`, in the key of a call; it ends at a space or at the end of the text. A negative number counts
+ * from the last of `rank` axes. -1: the text is no axis. */
 int ci_extern_axis(const char *text, int rank);
 
 struct CiExtern {
     const char *name; /* printed: "matmul" */
     const char *key;  /* everything else the call depends on, as text; enters keys and dumps */
-    /* Returns 0, or CI_ERR_PYTHON when the callee holds an exception of its own. Takes what locks
-     * it needs. */
+    /* Returns 0, or CI_ERR_PYTHON if the callee has set a Python exception. Acquires the locks that it needs. */
     int32_t (*call)(void *data, const CiExternCall *call);
-    /* The same without any lock, from any thread, which is left with the float flags that it raises;
-     * false, with nothing done, where that cannot be. NULL: it never can. */
+    /* Like `call`, from any thread and without locks. The floating-point flags that it raises stay set in the thread. False,
+     * with nothing done, if a call without locks is not possible. NULL: it never is. */
     bool (*call_anywhere)(void *data, const CiExternCall *call);
     void *data;
     void (*retain)(void *data);
     void (*release)(void *data);
-    int position_axis; /* k + 1: it makes positions along axis k of its first operand; else 0 */
-    bool may_fail;     /* as a check does: what the operands are decides it */
+    int position_axis; /* k + 1: the result has positions along axis k of the first operand; 0: it has not */
+    bool may_fail;     /* whether it fails depends on the operands' values, as for a check */
     bool calls_back;   /* call runs code of the caller's that is not compiled */
     /* Like call, on memory of the program's device, in the order of the queue's stream. NULL: the device
      * implements the call itself, or it has no device version. */
@@ -125,13 +124,12 @@ struct CiExtern {
     bool takes_strides; /* call_on: operands may have any strides; else they are in C order */
 };
 
-/* The order in which NumPy adds up, or multiplies, what a reduction folds: `pairwise` of ir/loop.h.
- */
+/* The order in which NumPy computes a sum or product: `pairwise` in ir/loop.h. */
 typedef struct CiPairwise {
-    const int *axes;     /* those folded, outermost first */
-    int ninner;          /* of them, which make a block */
-    const CiExpr *chunk; /* elements of a block that are added up on their own; NULL: all */
-    /* Where this size is 1 the innermost `nalone` make a block, else none does; NULL: as above. */
+    const int *axes;     /* the reduced axes, outermost first */
+    int ninner;          /* the innermost `ninner` axes are a block */
+    const CiExpr *chunk; /* elements of a chunk, which has a sum of its own; NULL: the block is one chunk */
+    /* NULL: blocks are as above. Else blocks exist only if this size is 1, and are the innermost `nalone` axes. */
     const CiExpr *alone;
     int nalone;
 } CiPairwise;
@@ -140,7 +138,7 @@ struct CiNode {
     CiOp op;
     CiDtype dtype;
     CiKind kind;
-    int id; /* position of creation; printed as %id after ci_graph_number */
+    int id; /* number in the order of creation; printed as %id after ci_graph_number */
     int rank;
     const CiExpr *const *sizes;   /* rank of them */
     const int8_t *order;          /* rank of them */
@@ -155,19 +153,19 @@ struct CiNode {
                                    (sorted; never kept: keepdims is a reshape); scan, concat, iota: [axis];
                                    diagonal: [axis1, axis2]; window: [axis], its length the last size;
                                    gather, scatter: those indexed, ascending */
-    const CiPairwise *pairwise; /* reduce: NumPy's order; NULL: the device's own */
+    const CiPairwise *pairwise; /* reduce: NumPy's order; NULL: the device chooses the order */
     const CiExpr *const *starts; /* slice: per axis, index of the first element; for: [trip count,
                                     induction symbol]; expr: [the expression]; define: [symbol,
                                     limit], the limit infinite where there is none */
     const CiExpr *const *steps; /* slice: per axis, may be negative; diagonal: [offset] in starts */
     CiConst value;              /* const */
-    int index;                  /* input, param: parameter number; result: result number */
-    const char *name;           /* input: in0, in1…; check: what does not hold; else NULL */
-    int device;                 /* input: number of the device that it lives on; see ir/loop.h */
+    int index;                  /* input, param: number of the parameter; result: number of the result */
+    const char *name;           /* input: in0, in1…; check: the message if it fails; else NULL */
+    int device;                 /* input: number of the device whose memory it is in; see ir/loop.h */
     const CiExtern *ext;        /* extern kinds */
-    bool is_combined;           /* scatter: values are combined with what is there, by `combine` */
+    bool is_combined;           /* scatter: values are combined with the stored elements, by `combine` */
     CiOp combine;
-    bool is_distinct; /* scatter: no element twice */
+    bool is_distinct; /* scatter: no element is addressed twice */
     int nblocks;      /* regions */
     CiBlock **blocks;
 
@@ -224,7 +222,8 @@ CiNode *ci_graph_expr(CiGraph *g, const CiExpr *e, CiLoc loc);
 CiNode *ci_graph_define(CiGraph *g, CiNode *value, const CiExpr *symbol, int64_t low,
                         const CiExpr *limit, CiLoc loc);
 CiNode *ci_graph_check(CiGraph *g, CiNode *condition, const char *why, CiLoc loc);
-/* Needed only where `value`, a Python int, is looked at beyond its lowest 64 bits; NULL: always. */
+/* A check that is needed only if some user of `value`, a Python int, depends on more than its lowest 64 bits. NULL: it is
+ * always needed. */
 CiNode *ci_graph_check_of(CiGraph *g, CiNode *condition, CiNode *value, const char *why, CiLoc loc);
 /* pointwise, math, composite, where: broadcasts operands (by index, no expand node needed) */
 CiNode *ci_graph_pointwise(CiGraph *g, CiOp op, int nargs, CiNode *const *args, CiLoc loc);
@@ -238,8 +237,7 @@ CiNode *ci_graph_slice(CiGraph *g, CiNode *a, const CiExpr *const *starts,
 CiNode *ci_graph_expand(CiGraph *g, CiNode *a, int rank, const CiExpr *const *sizes, CiLoc loc);
 CiNode *ci_graph_diagonal(CiGraph *g, CiNode *a, int axis1, int axis2, const CiExpr *offset,
                           const CiExpr *size, CiLoc loc);
-/* Every run of `size` neighbours along the axis: [.., n, ..] becomes [.., n - size + 1, .., size].
- */
+/* Sliding windows of `size` elements along the axis: [.., n, ..] becomes [.., n - size + 1, .., size]. */
 CiNode *ci_graph_window(CiGraph *g, CiNode *a, int axis, const CiExpr *size, CiLoc loc);
 CiNode *ci_graph_copy(CiGraph *g, CiNode *a, const int8_t *order, CiLoc loc); /* order NULL: C */
 CiNode *ci_graph_assign(CiGraph *g, CiNode *base, CiNode *view, CiNode *value, CiLoc loc);
@@ -253,12 +251,12 @@ CiNode *ci_graph_gather(CiGraph *g, CiNode *a, int naxes, const int *axes, CiNod
 CiNode *ci_graph_scatter(CiGraph *g, CiNode *base, CiNode *view, CiNode *value, int naxes,
                          const int *axes, CiNode *const *indices, CiOp combine, bool is_distinct,
                          CiLoc loc);
-/* Of matrices along the last two axes; the axes before are the same in both. */
+/* Matrix product over the last two axes. The axes before them are equal in both operands. */
 CiNode *ci_graph_product(CiGraph *g, CiNode *a, CiNode *b, CiLoc loc);
 CiNode *ci_graph_compress(CiGraph *g, CiNode *a, CiNode *mask, const CiExpr *size, CiLoc loc);
-/* graph_index.c. An index along an axis of that size, of any type of integers, as NumPy takes it:
- * negative ones count from the end; others outside fail a check, unless that is known not to
- * happen. NULL where a check is needed and there may be none. */
+/* graph_index.c. Normalizes an index of any integer type along an axis of that size, as NumPy does. A negative index counts
+ * from the end. An index out of range fails a check, which is omitted if every index is known to be in range. NULL if a
+ * check is needed and may_check is false. */
 CiNode *ci_graph_wrap_index(CiGraph *g, CiNode *index, const CiExpr *size, bool may_check,
                             CiLoc loc);
 CiNode *ci_graph_extern(CiGraph *g, CiOp op, const CiExtern *ext, CiDtype dtype, int nargs,
@@ -272,8 +270,8 @@ const char *ci_node_why_not(CiContext *ctx, const CiNode *node);
 void ci_graph_return(CiGraph *g, CiNode *value);
 void ci_graph_write(CiGraph *g, CiNode *input,
                     CiNode *value); /* replaces an earlier write of that input */
-/* Regions: make a block, give it params, build into it (ci_graph_enter returns the block built into
- * before; go back to it at the end), push its results, then make the region in the outer block. */
+/* To build a region, create a block and its params, enter it, build its nodes and add its results. Then enter the outer block
+ * again, which ci_graph_enter had returned, and create the region there. */
 CiBlock *ci_graph_block(CiGraph *g);
 CiBlock *ci_graph_enter(CiGraph *g, CiBlock *block);
 CiNode *ci_graph_param(CiGraph *g, CiBlock *block, CiDtype dtype, CiKind kind, int rank,
@@ -285,29 +283,30 @@ CiNode *ci_graph_region(CiGraph *g, CiOp op, int nargs, CiNode *const *args, con
                         const CiExpr *induction, int nblocks, CiBlock *const *blocks, CiLoc loc);
 CiNode *ci_node_set_kind(CiNode *node, CiKind kind); /* scalar and python need rank 0 */
 
-/* The node a chain of views starts from (the node itself when it is no view). */
+/* The node at the start of a chain of views; the node itself if it is no view. */
 CiNode *ci_node_base(CiNode *node);
 bool ci_node_is_view(const CiNode *node);
 int ci_node_nstarts(const CiNode *node);   /* entries of starts */
 void ci_graph_number(CiGraph *g);          /* ids 0.. in order, for printing */
-/* Calls visit for each node of the block and of the blocks inside, params first, in order; those of a region after it. */
+/* Calls visit for each node of the block, params first, in order. The nodes of a region's blocks follow the region. */
 void ci_block_visit(CiBlock *block, void (*visit)(void *arg, CiNode *node), void *arg);
 /* True if `is` holds for a node of the block, or of the blocks inside. */
 bool ci_block_has(const CiBlock *block, bool (*is)(void *arg, const CiNode *node), void *arg);
-/* Removes the nodes of the block for which `keeps` is false. A node comes after those of the blocks inside of it. */
+/* Removes the nodes for which `keeps` is false, in the block and the blocks inside. A region is visited after the nodes of
+ * its blocks. */
 void ci_block_filter(CiBlock *block, bool (*keeps)(void *arg, CiNode *node), void *arg);
 int ci_graph_node_count(const CiGraph *g); /* blocks inside included */
 /* A copy of g in another context, symbols re-interned. */
 CiGraph *ci_graph_copy_to(CiContext *ctx, const CiGraph *g);
 
-/* The symbols that inputs, nodes and guards mention, those of defines among them. */
+/* The symbols that occur in inputs, nodes and guards, including those that defines define. */
 struct CiMap *ci_graph_symbols(const CiGraph *g);
 void ci_graph_print(CiText *out, CiGraph *g);
 /* Prints the same text for graphs that differ only in the names of data-dependent symbols or in
  * hints. */
 void ci_graph_print_canonical(CiText *out, CiGraph *g);
 CiGraph *ci_graph_parse(CiContext *ctx, const char *text);
-/* `s0 in [0, inf) from in0.sizes 1 hint 7`; `f32[3] on 1`: a symbol and an input more. */
+/* Adds a symbol (`s0 in [0, inf) from in0.sizes 1 hint 7`), and an input (`f32[3] on 1`), from its text. */
 const CiExpr *ci_graph_parse_symbol(CiGraph *g, const char *text);
 CiNode *ci_graph_parse_input(CiGraph *g, const char *text);
 /* Fails with CI_ERR_INTERNAL, naming the node and the rule broken. */

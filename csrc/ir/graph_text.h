@@ -1,4 +1,4 @@
-/* The parts of a graph's text. */
+/* Functions that print or parse the parts of a graph's text. Each does both, by the mode of its CiTextIo. */
 #ifndef CI_IR_GRAPH_TEXT_H
 #define CI_IR_GRAPH_TEXT_H
 

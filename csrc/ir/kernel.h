@@ -1,5 +1,5 @@
-/* The kernel level: which nests run together, and where each buffer lives. How a machine runs the axes is not
- * part of it: analysis/labels.h says that of a kernel and a machine, and procs have it.
+/* The kernel level: which nests are fused to a kernel, and where each buffer is stored. How a machine runs a kernel's axes is
+ * not part of this level: analysis/labels.h computes it from a kernel and a machine, and procs contain it.
  *
  *   kernels f(in0: f32[4096,4096]) device=cpu backend=c {
  *     k0: for i0<4096 {
@@ -16,7 +16,7 @@
  * axes included). The nests of a kernel are rewritten over the kernel's own index symbols, so equal
  * symbols mean the same loop.
  *
- * A buffer made and used only inside one kernel need not be memory. A `local` is one value per
+ * A buffer that only one kernel stores and reads need not be in memory. A `local` is one value per
  * point of the outer axes, a `row` is scratch for one outer point (element number
  * `store - row_base`). A value that is read in the stage that makes it, at the same index, is in a
  * register, whatever its placement.
@@ -84,7 +84,7 @@ typedef enum CiStored {
 
 /* Elements of a head of an attention template, at most. */
 #define CI_ATTENTION_SIZE 256
-/* A head may have that size; an unknown one is taken for small where the factors are not narrow. */
+/* True if a head may have that size. An unknown size is assumed to be small enough if the factors are not narrow. */
 static inline bool
 ci_attention_has_size(const CiExpr *size, bool is_wide)
 {
@@ -102,14 +102,14 @@ typedef struct CiKernel CiKernel;
 struct CiProcs;
 
 typedef struct CiStage {
-    CiKernelAxis *axes; /* inner axes; reduce axes of its folds are among them, last */
+    CiKernelAxis *axes; /* inner axes; the reduce axes of its folds come last */
     int naxes;
     CiNest **nests; /* over kernel symbols; axes of each = outer axes + this stage's axes */
     int nnests, capnests;
     struct CiKernels *tree; /* instead of axes and nests: a kernel's only stage */
 } CiStage;
 
-/* How a buffer made in the kernel is kept. */
+/* Where a buffer that the kernel computes is stored. */
 typedef struct CiPlacement {
     CiBuffer *buffer;
     CiStored stored;          /* register: read only in the stage that makes it */
@@ -119,19 +119,19 @@ typedef struct CiPlacement {
 } CiPlacement;
 
 struct CiKernel {
-    int id;                     /* of a check in a tree: its number among the kernel's */
+    int id;                     /* number of the kernel; of a check in a tree: its number in the kernel */
     const char *name;           /* k0 */
-    int device;                 /* number of the one that it runs on */
+    int device;                 /* number of the device that it runs on */
     CiExternItem *ext;          /* a library call instead of loops; all below empty */
-    CiCheckItem *check;         /* or what the host reads and checks */
+    CiCheckItem *check;         /* or a check by the host */
     CiRegion *region;           /* a loop or branch around kernels */
     struct CiKernels *inner[2]; /* region bodies */
     CiKernelAxis *outer;
     int nouter;
-    CiTemplate kind; /* of its loops: who writes them */
+    CiTemplate kind; /* the template whose builder writes its loops */
     CiStage *stages;
     int nstages, capstages;
-    const CiCheckItem **checks; /* of its tree */
+    const CiCheckItem **checks; /* checks of its tree */
     int nchecks, capchecks;
     CiPlacement *placements;
     int nplacements, capplacements;
@@ -144,12 +144,12 @@ struct CiKernel {
     int nlocs, caplocs;
 };
 
-/* Two groups that the scheduler has put together, by what the last nest of each makes. */
+/* Two groups that the scheduler has fused, named by the target of the last nest of each. */
 typedef struct CiJoin {
     const char *first, *second;
     CiLoc loc;            /* of the second */
-    int number;           /* among all pairs that a kernel could hold, those held apart included */
-    int64_t saved, bytes; /* of memory traffic: what the join saves, and both groups' */
+    int number;           /* number of the pair among all pairs that fit in a kernel, forbidden ones included */
+    int64_t saved, bytes; /* memory traffic: saved by the join; of both groups before it */
 } CiJoin;
 
 typedef struct CiKernels {
@@ -163,20 +163,20 @@ typedef struct CiKernels {
     int nnotes, capnotes;
     CiJoin *joins; /* of the whole program, on its outermost kernels */
     int njoins, capjoins;
-    /* User-supplied texts of later levels, which replace those made of the kernels; NULL: none. The
-     * interpreter runs the procs, the C backend builds the source. */
+    /* User-supplied procs (which the interpreter runs) and source (which the C backend builds). They replace those
+     * generated from the kernels. NULL: not supplied. */
     struct CiProcs *given_procs;
     const char *given_source;
-    const CiPassPlan *plan; /* of the passes over their procs; NULL: all of them, without an observer */
+    const CiPassPlan *plan; /* plan of the passes over procs; NULL: all passes run, without an observer */
 } CiKernels;
 
 const char *ci_stored_name(CiStored stored);
 extern const char *const ci_template_names[CI_TEMPLATE_COUNT]; /* "" of none */
 
-bool ci_kernel_runs(const CiKernel *kernel); /* a nest of its first stage scans or packs */
-/* Loops to emit, and nothing for the host to do. */
+bool ci_kernel_runs(const CiKernel *kernel); /* true if a nest of its first stage is a scan or a compress */
+/* True if the kernel is loops: no library call, check or region. */
 bool ci_kernel_has_loops(const CiKernel *kernel);
-/* Calls visit for each kernel, for those of a region before it. */
+/* Calls visit for each kernel. The kernels in a region come before the region. */
 void ci_kernels_visit(const CiKernels *kernels, void (*visit)(void *arg, const CiKernel *kernel),
                       void *arg);
 /* The highest number of a kernel plus one. */
@@ -190,25 +190,25 @@ typedef struct CiNestAt {
     int stage, nest;
 } CiNestAt;
 #define CI_BEFORE_NESTS ((CiNestAt){0, -1})
-/* The nest after a position, to which that is set, or NULL: the nests of all stages in order. */
+/* Advances the position to the next nest, over all stages in order, and returns that nest; NULL after the last. */
 CiNest *ci_kernel_next_nest(const CiKernel *kernel, CiNestAt *at);
 /* Nests of all stages, those in trees too, in program order. */
 void ci_kernel_visit_nests(const CiKernel *kernel, void (*visit)(void *arg, const CiNest *nest),
                            void *arg);
-/* The buffers of its launch, its call, its check or its region, and of the kernels in that: whose
- * memory it reads or stores, scalars too. */
+/* Calls visit for each buffer, scalars included, that the kernel's launch, call, check or region reads or stores. Kernels
+ * inside a region are included. */
 void ci_kernel_visit_uses(const CiKernel *kernel,
                           void (*visit)(void *arg, CiBuffer *buffer, bool is_stored), void *arg);
-/* NULL when the kernel has none. */
+/* The kernel's tree, or NULL. */
 const CiKernels *ci_kernel_tree(const CiKernel *kernel);
-/* True for a loop or branch of the kind around kernels. */
+/* True if the kernel is a region of that kind. */
 bool ci_kernel_is_region(const CiKernel *kernel, CiItemKind kind);
 void ci_kernels_print(CiText *out, const CiKernels *kernels);
-/* One kernel with loops, as if it were the whole program: with the buffers and symbols that it
- * uses, and variables of loops around it as symbols. Scalars keep their numbers. */
+/* Prints one kernel with loops as a program of its own, with the buffers and symbols that it uses. Variables of the loops
+ * around it become symbols. Scalars keep their numbers. */
 void ci_kernels_print_alone(CiText *out, const CiKernels *kernels, const CiKernel *kernel);
 /* machine: of the device and backend that the text names. */
 CiKernels *ci_kernels_parse(CiContext *ctx, const char *text, const CiMachine *machine);
-void ci_kernels_verify_text(const CiKernels *kernels); /* what is read back prints alike */
+void ci_kernels_verify_text(const CiKernels *kernels); /* fails unless the printed text, parsed and printed again, is the same */
 
 #endif

@@ -1,4 +1,4 @@
-/* The parts of a kernel's text. */
+/* Functions that print or parse the parts of a kernel's text. */
 #ifndef CI_IR_KERNEL_TEXT_H
 #define CI_IR_KERNEL_TEXT_H
 
@@ -6,7 +6,7 @@
 #include "ir/loop_text.h"
 
 void ci_kernel_io_axes(CiLoopIo *p, CiKernelAxis **axes, int *count);
-/* Placements and stages of a kernel, or of a leaf in the whole one's tree. */
+/* The placements and stages of a kernel, or of a leaf in the tree of the kernel `whole`. */
 void ci_kernel_io_stages(CiLoopIo *p, CiKernel *whole, CiKernel *kernel);
 
 #endif

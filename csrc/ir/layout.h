@@ -1,4 +1,4 @@
-/* Stride orders and strides: NumPy's rules in one place. */
+/* Stride orders and strides, by NumPy's rules. */
 #ifndef CI_IR_LAYOUT_H
 #define CI_IR_LAYOUT_H
 
@@ -18,7 +18,7 @@ const int8_t *ci_layout_order_of_strides(CiContext *ctx, CiSym *sym, int rank,
  * any stride, and so may every axis of an array without elements. unit: the stride between neighbours. */
 bool ci_layout_has_dense_steps(CiSym *sym, int rank, const CiExpr *const *sizes,
                                const CiExpr *const *strides, int64_t unit, bool is_fortran);
-/* One run of bytes, in the order that its strides imply. */
+/* True if the elements are contiguous, in the order that the strides imply. */
 bool ci_layout_is_dense(CiContext *ctx, CiSym *sym, int rank, const CiExpr *const *sizes,
                         const CiExpr *const *strides);
 /* The order NumPy gives a new result of a ufunc over these operands. */
@@ -33,17 +33,16 @@ const CiExpr *const *ci_layout_broadcast(CiGraph *g, int nargs, CiNode *const *a
 bool ci_layout_view_strides(CiGraph *g, const CiNode *view, const CiNode *base,
                             const CiExpr *const *base_strides, const CiExpr **offset,
                             const CiExpr **strides);
-/* Strides of the same memory under another shape of as many elements, C order; false when NumPy
- * would copy, or when it cannot be told. unit: the stride between neighbours. */
+/* The strides of a reshape in C order without a copy; false if NumPy would copy, or if that is unknown. unit: the stride
+ * between neighbours. */
 bool ci_layout_reshape(CiSym *sym, int rank, const CiExpr *const *sizes,
                        const CiExpr *const *strides, int new_rank, const CiExpr *const *new_sizes,
                        const CiExpr *unit, const CiExpr **new_strides);
-/* Strides of a node's value in elements: its own when it is an input or a view, else dense in its
- * order. */
+/* The strides of a node's value, in elements. An input or a view has its own; any other value is dense in its order. */
 const CiExpr *const *ci_layout_strides(CiGraph *g, const CiNode *node);
 const CiExpr *ci_layout_count(CiSym *sym, int rank,
                               const CiExpr *const *sizes); /* number of elements */
-/* An axis made non-negative; fails with NumPy's message when out of bounds. */
+/* Makes an axis non-negative. Fails with NumPy's message if it is out of bounds. */
 int ci_layout_axis(CiGraph *g, int axis, int rank);
 /* Sizes as NumPy's messages write them: "(3,4)", "(3,)". */
 const char *ci_layout_shape_text(CiContext *ctx, int rank, const CiExpr *const *sizes);

@@ -1,4 +1,4 @@
-/* The loop level: one loop nest per value that got memory, a body over scalars.
+/* The loop level: one loop nest for each value that is stored in memory, with a body of scalar operations.
  *
  *   loops f(in0: f32[128,256], in1: python f64[]) {
  *     buf0: f32[128] = for i0<128 sum.lanes r0<256 {
@@ -75,19 +75,18 @@ typedef enum CiBufferKind { CI_BUFFER_input, CI_BUFFER_scalar, CI_BUFFER_temp } 
 typedef struct CiBuffer {
     const char *name;  /* in0, buf3 */
     CiBufferKind kind; /* scalar: a run-time Python scalar, one element */
-    int id;            /* index in CiLoops.buffers */
+    int id;            /* position in CiLoops.buffers */
     int input;         /* input, scalar: parameter number in the graph; else -1 */
     CiDtype dtype;
     int rank;
     const CiExpr *const *sizes;
     const CiExpr *const *strides; /* in elements; temps are dense, in some order */
-    int device; /* number, among the program's devices, of the one whose memory it is; of a temp known
-                   when kernels are */
+    int device; /* number of the device whose memory it is in; of a temp: set when kernels are created */
     bool is_written;              /* input: written in place */
     bool is_result;               /* leaves the program: the caller's allocation */
-    bool is_private; /* a temp that only one kernel makes and reads; in memory, because it is not a
-                      * bounded row */
-    bool is_swapped; /* a temp that exchanges its memory with another: never leaves the program */
+    bool is_private; /* a temp that only one kernel stores and reads, but whose row has no known bound:
+                      * it stays in memory */
+    bool is_swapped; /* a temp that exchanges its memory with another; it is never a result */
 } CiBuffer;
 
 #define CI_MAX_OPERANDS 4
@@ -95,10 +94,10 @@ typedef struct CiBuffer {
 /* One scalar operation of a body. Operands are positions of earlier ones. */
 typedef struct CiScalar {
     CiOp op;       /* load, index, const, cast, where, bind, place, pack, pointwise, math */
-    CiDtype dtype; /* of the value made */
+    CiDtype dtype; /* dtype of the result */
     int args[CI_MAX_OPERANDS]; /* load, index: the binds whose symbols are in `index` */
     int nargs;
-    CiBuffer *buffer;    /* load; pack: where the number of what was packed goes, or NULL */
+    CiBuffer *buffer;    /* load: the array; pack: gets the number of packed elements, or NULL */
     const CiExpr *index; /* load: element number in the buffer; index: the expression; bind, pack:
                             the symbol */
     CiConst value;       /* const */
@@ -107,7 +106,7 @@ typedef struct CiScalar {
 typedef struct CiBody {
     CiScalar *ops;
     int nops, capops;
-    int result; /* position of the value yielded */
+    int result; /* position of the yielded value */
 } CiBody;
 
 typedef enum CiAxisKind { CI_AXIS_point, CI_AXIS_reduce, CI_AXIS_scan } CiAxisKind;
@@ -123,7 +122,7 @@ typedef struct CiFoldOrder {
     CiFoldKind kind;
     int ninner;          /* pairwise: axes of a block */
     const CiExpr *chunk; /* pairwise: elements of a chunk; NULL: a block is one */
-    const CiExpr *alone; /* pairwise: where it is 1, there are blocks of `nalone` axes; or NULL */
+    const CiExpr *alone; /* pairwise: if this size is 1, blocks have `nalone` axes; or NULL */
     int nalone;
 } CiFoldOrder;
 
@@ -141,11 +140,11 @@ typedef struct CiNest {
     CiBody body;
     CiBuffer *target;
     const CiExpr *store; /* element number in target; reduce axes do not occur in it */
-    bool is_combined;    /* by `combine`, with what is there */
+    bool is_combined;    /* the value is combined with the stored element, by `combine` */
     CiOp combine;
     bool is_distinct; /* place: no element is stored twice */
-    bool is_separate;    /* a kernel of its own: beside others it would have fewer points, or end later */
-    int device;       /* that it runs on: decided by a loop pass */
+    bool is_separate;    /* must not be fused: in a common kernel it would have fewer points, or end later */
+    int device;       /* the device that it runs on; a loop pass chooses it */
     CiLoc *locs;      /* source lines it came from, distinct */
     int nlocs, caplocs;
 } CiNest;
@@ -161,7 +160,7 @@ typedef struct CiExternItem {
     const CiExpr *const **strides;
     int noperands;
     CiBuffer *result;
-    int device; /* that does it, where one does: decided by a loop pass */
+    int device; /* the device that executes it, if one does; a loop pass chooses it */
     CiLoc loc;
 } CiExternItem;
 
@@ -187,7 +186,7 @@ typedef struct CiItems {
  * their memory: `swap buf1, buf2`. */
 typedef struct CiRegion {
     CiItemKind kind; /* for, while, if */
-    int device;      /* that all in it runs on: decided by a loop pass */
+    int device;      /* the device that its items run on; a loop pass chooses it */
     const CiExpr *var, *extent;
     CiBuffer *condition;
     CiItems condition_items; /* while: run before each test */
@@ -202,7 +201,7 @@ typedef struct CiRegion {
  * symbol's range. `check buf4 "why"`: the one element of a bool must be true. */
 typedef struct CiCheckItem {
     CiBuffer *buffer;
-    const CiExpr *symbol, *limit; /* symbol: the limit infinite where there is none */
+    const CiExpr *symbol, *limit; /* symbol: its upper bound; infinite if there is none */
     const char *why;              /* check */
     CiLoc loc;
 } CiCheckItem;
@@ -246,14 +245,15 @@ ci_fold_order_equal(CiFoldOrder a, CiFoldOrder b)
     return a.kind == b.kind && a.ninner == b.ninner && a.chunk == b.chunk && a.alone == b.alone &&
            a.nalone == b.nalone;
 }
-/* Of a nest that packs: where it stores how much that was; NULL: nowhere, or it packs nothing. */
+/* The buffer that gets the number of elements that the nest packs; NULL if it packs none, or stores no number. */
 static inline CiBuffer *
 ci_nest_count(const CiNest *nest)
 {
     const CiScalar *last = nest->body.nops ? &nest->body.ops[nest->body.result] : NULL;
     return last && last->op == CI_OP_pack ? last->buffer : NULL;
 }
-/* Its accumulators are neighbours in memory; or, of other results. */
+/* True if the accumulators of one result take contiguous elements (along); or if contiguous elements belong to different
+ * results (across). */
 static inline bool
 ci_fold_runs_along(CiFoldOrder order)
 {
@@ -264,36 +264,37 @@ ci_fold_runs_across(CiFoldOrder order)
 {
     return order.kind == CI_FOLD_rows || (order.kind == CI_FOLD_pairwise && !order.ninner);
 }
-/* One run of bytes. */
+/* True if the buffer's elements are contiguous. */
 bool ci_buffer_is_dense(const CiLoops *loops, const CiBuffer *buffer);
-/* One more than the highest number of a device that a buffer is of. */
+/* One more than the highest device number of a buffer. */
 int ci_loops_device_count(const CiLoops *loops);
 CiLoops *ci_loops_new(CiContext *ctx, CiSym *sym, const char *name);
 CiBuffer *ci_loops_add_buffer(CiLoops *loops, CiBufferKind kind, CiDtype dtype, int rank,
                               const CiExpr *const *sizes, const CiExpr *const *strides);
-/* Removes other temps, which nothing may use. The numbers and names of those after them change. */
+/* Removes the temps for which is_kept is false; nothing may use them. Later buffers get new numbers and names. */
 void ci_loops_keep_buffers(CiLoops *loops, const bool *is_kept);
 CiNest *ci_loops_add_nest(CiLoops *loops, CiItems *items);
-/* A call without operands yet; and its result, all of that buffer. */
+/* Creates a call without operands, and adds an operand. */
 CiExternItem *ci_extern_new(CiContext *ctx, const CiExtern *ext, CiOp op, int capacity);
 void ci_extern_add_operand(CiExternItem *item, CiBuffer *buffer, const CiExpr *offset, int rank,
                            const CiExpr *const *sizes, const CiExpr *const *strides);
-/* The part of its result that it fills; set_result: all of it, where no part has been set. */
+/* Sets the part of the result that the call fills. ci_extern_set_result sets the result's buffer, and the part to all of it
+ * unless a part has been set. */
 void ci_extern_set_part(CiExternItem *item, const CiExpr *offset, int rank,
                         const CiExpr *const *sizes, const CiExpr *const *strides);
 void ci_extern_set_result(CiSym *sym, CiExternItem *item, CiBuffer *buffer);
-/* All of its buffer; k = noperands: of the result. */
+/* True if operand k (the result for k = noperands) is all of its buffer. */
 bool ci_extern_is_whole(const CiExternItem *item, int k);
 /* Appends an op to a body; the same op with the same operands is returned once (value numbering by
  * the caller's memo). */
 int ci_body_add(CiContext *ctx, CiBody *body, CiScalar op);
 /* Makes the binds whose symbols are in op->index operands of op; a place has one before them. */
 void ci_body_link(CiContext *ctx, const CiBody *body, CiScalar *op, const CiExpr *index);
-/* The symbol is made in the body, by a bind or a pack. */
+/* True if a bind or pack of the body defines the symbol. */
 bool ci_body_binds(const CiBody *body, const CiExpr *symbol);
 bool ci_is_one_element(CiSym *sym, const CiBuffer *buffer);
-/* The loads of a nest, or of none, in order: the one after `load`, the first one after NULL, and NULL
- * after the last. */
+/* Iterates over the loads of a nest (NULL: no loads): returns the load after `load`, the first load for NULL, and NULL after
+ * the last. */
 CiScalar *ci_nest_next_load(const CiNest *nest, const CiScalar *load);
 /* True if the nest's body loads from the buffer. */
 bool ci_nest_loads(const CiNest *nest, const CiBuffer *buffer);
@@ -314,7 +315,7 @@ ci_nest_is_scan(const CiNest *nest)
 }
 /* True if the nest stores at data-dependent positions, and so maybe not to every element. */
 bool ci_nest_is_indirect(const CiNest *nest);
-/* A body with index symbols replaced. */
+/* Returns a copy of the body with index symbols replaced. */
 CiBody ci_body_substitute(CiContext *ctx, CiSym *sym, const CiBody *body, int count,
                           const CiExpr *const *from, const CiExpr *const *to);
 /* Replaces index symbols of a nest, in a body of its own. */
@@ -324,7 +325,7 @@ void ci_loops_print(CiText *out, const CiLoops *loops);
 CiLoops *ci_loops_parse(CiContext *ctx, const char *text);
 void ci_loops_verify(const CiLoops *loops); /* bounds by ranges, dtypes, order of definition */
 
-/* Calls visit for each item, and after it for those of its region. */
+/* Calls visit for each item. The items of a region follow the region. */
 void ci_items_visit(const CiItems *items, void (*visit)(void *arg, CiItem *item), void *arg);
 
 #endif

@@ -25,7 +25,7 @@ typedef enum CiOp {
     CI_OP_none = CI_OP_COUNT
 } CiOp;
 
-/* The UFUNC rows, counted. */
+/* The UFUNC rows, numbered from 0. */
 typedef enum CiUfunc {
 #define UFUNC(name, arity, result, own) CI_UFUNC_##own,
 #include "ir/ops.def"
@@ -79,31 +79,30 @@ CiOp ci_op_find(const char *name); /* CI_OP_none when there is none */
 CiOpKind ci_op_kind(CiOp op);
 int ci_op_arity(CiOp op); /* -1: varies */
 bool ci_op_has(CiOp op, CiOpFact fact);
-/* Accumulators of a reduction: the last one becomes the result. */
+/* The number of accumulators of a reduction. The last one is the result. */
 int ci_op_width(CiOp op);
 /* The C library's name of a function of the MATH rows, without the suffix of its type: "asin". */
 const char *ci_op_function(CiOp op);
 /* The operation that computes the same by the inner loop of NumPy's ufunc; CI_OP_none if there is
  * none. */
 CiOp ci_op_by_numpy(CiOp op);
-/* The operation that names a function in a graph's text and in patterns, whatever computes it: that
- * of `own` for a UFUNC row, otherwise op. */
+/* The operation whose name a graph's text and patterns use: the row's `own` operation for a UFUNC row, otherwise op. */
 CiOp ci_op_public(CiOp op);
-/* Why no pass of the user's ever gets a node of the operation, or NULL. */
+/* NULL, or why a user's pass never sees a node of the operation. */
 const char *ci_op_why_never_in_graphs(CiOp op);
 /* The index of a UFUNC row's loop for operands of that dtype, in a table with one entry per row and
  * dtype. */
 int ci_op_ufunc_loop(CiOp op, CiDtype dtype);
-/* And back: the dtypes of operands and result of the loop there. */
+/* The dtypes of operands and result of the loop with that index. */
 CiDtype ci_op_ufunc_operand(int loop);
 CiDtype ci_op_ufunc_result(int loop);
 /* True for a transcendental function, cinductor's or NumPy's. */
 bool ci_op_is_function(CiOp op);
-/* True if ci_graph_pointwise makes it: each element of the result depends on one of each operand. */
+/* True if ci_graph_pointwise builds it: each element of the result depends on one element of each operand. */
 bool ci_op_is_elementwise(CiOp op);
-/* Pointwise, math and ufunc: the dtype that operands of this dtype give. */
+/* Pointwise, math and ufunc: the dtype of the result for operands of this dtype. */
 CiDtype ci_op_result(CiOp op, CiDtype operand);
-/* A comparison of a u64 with an i64, in either order: of their values, which no dtype holds. */
+/* True if op compares a u64 with an i64, in either order. It compares the values; no common dtype represents both. */
 bool ci_op_compares_signs(CiOp op, CiDtype a, CiDtype b);
 /* The expression text of a pointwise op for a class of operand; NULL when refused. */
 const char *ci_op_expression(CiOp op, CiClass operand);
@@ -113,7 +112,7 @@ const char *ci_op_unsigned(CiOp op);
 bool ci_op_reads(CiOp op, CiDtype operand, int position);
 /* NULL when op is defined for operands of this dtype, else the reason ("subtract of bool"). */
 const char *ci_op_why_not(CiOp op, CiDtype operand);
-/* The operation of that kind which combines as this one does, or none: cumsum of sum. */
+/* The operation of that kind with the same combine step, or none: cumsum for sum. */
 CiOp ci_op_alike(CiOp op, CiOpKind kind);
 CiOp ci_op_combine(
     CiOp reduction_or_scan); /* the pointwise op that folds; CI_OP_none for argmax/argmin */
@@ -122,7 +121,7 @@ CiOp ci_op_combine(
 CiConst ci_op_identity(CiOp reduction_or_scan, CiDtype dtype);
 /* True if the result for such operands is rounded to their dtype. */
 bool ci_op_rounds(CiOp op, CiDtype operand);
-/* True when folding in any order gives the same bits: integers, bools, min and max, any and all. */
+/* True if a fold in any order gives the same bits: integers, bools, min and max, any and all. */
 bool ci_op_is_order_free(CiOp reduction, CiDtype dtype);
 /* True if results always have NumPy's bits, however they are computed. */
 bool ci_op_is_exact(CiOp op, CiDtype operand);

@@ -1,5 +1,5 @@
-/* The plan for the passes of one level: which are skipped, what is verified, and who observes the level. Passes over
- * graphs, loops and procs take the same plan. */
+/* The plan for the passes of one level: which passes are skipped, whether the verifier runs, and the functions that observe
+ * the level. Graphs, loops and procs use the same type of plan. */
 #ifndef CI_IR_PASS_PLAN_H
 #define CI_IR_PASS_PLAN_H
 
@@ -9,7 +9,7 @@ struct CiGraph;
 struct CiLoops;
 struct CiProcs;
 
-/* A level that has passes. The two that are not meant are NULL. */
+/* The level that a pass changes. Exactly one pointer is not NULL. */
 typedef struct CiLevel {
     struct CiGraph *graph;
     const struct CiLoops *loops;
@@ -20,13 +20,13 @@ typedef struct CiLevel {
 typedef void (*CiPassHook)(void *arg, const char *pass, CiLevel level);
 
 typedef struct CiPassPlan {
-    bool verify;              /* the level, after each pass */
-    const char *skip;         /* names of passes that do not run, with commas between; NULL: none */
+    bool verify;              /* the verifier runs after each pass */
+    const char *skip;         /* names of passes that do not run, separated by commas; NULL: none */
     CiPassHook before, after; /* for dumps and observers; may be NULL */
     void *arg;
 } CiPassPlan;
 
-/* False if the pass is left out; else it begins. */
+/* Called before a pass. False if the plan skips the pass. */
 static inline bool
 ci_pass_begins(const CiPassPlan *plan, const char *pass, CiLevel level)
 {

@@ -1,11 +1,11 @@
-/* Estimated seconds of a graph in NumPy and Python, and of its build. They only decide whether NumPy or a program
- * runs a call. */
+/* Estimates of the seconds that a graph takes in NumPy and Python, and that its compilation takes. They only decide whether
+ * NumPy or the compiled program runs a call. */
 #ifndef CI_IR_PLAIN_H
 #define CI_IR_PLAIN_H
 
 #include "ir/graph.h"
 
-/* Returns the numbers of a call's sizes. */
+/* The values of symbolic sizes in one call. */
 typedef struct CiSizes {
     double (*of)(const struct CiSizes *sizes, const CiExpr *e);
     double unknown_iterations; /* assumed iterations of a loop with an unknown number of them */
@@ -17,7 +17,8 @@ typedef struct CiSizes {
 } CiSizes;
 
 double ci_plain_seconds(const CiGraph *graph, const CiSizes *sizes);
-/* For the machine of the constants: the caller multiplies by the ratio that it has measured. */
+/* Seconds on the machine on which the constants were measured. The caller multiplies them by the measured ratio of this
+ * machine. */
 double ci_build_seconds(const CiGraph *graph);
 
 #endif

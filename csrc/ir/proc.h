@@ -1,4 +1,4 @@
-/* The statement level: what one kernel does, statement by statement.
+/* The statement level: each kernel as a proc, a list of loops, loads, operations and stores.
  *
  *   symbols {s0 in [0, inf), s1 in [1, inf)}
  *   procs f {
@@ -15,7 +15,7 @@
  *     }
  *   }
  *
- * The head of a proc, after its parameters, says what passes have still to do (CiProcHead).
+ * The head of a proc, after its parameters, has the instructions for passes that have not run yet (CiProcHead).
  * `finishes k0`: the proc runs after k0. `tree`: its loops are those of regions. A builder replaces
  * the loops of a `template product`. Points are loops `over i0, i1 by 64 in lanes`: i1 has tiles of
  * 64 iterations, which are lanes. `rows [s1] up to 16`: shorter rows are lanes. A reduction is split
@@ -27,20 +27,20 @@
  * `for t0<n serial in order {` may read what those before them have stored. The body of
  * `for i0<n parallel runs m_1` runs m_1 neighbouring iterations at once, the first of which is i0.
  * Memory says where it lives; register memory is indexed by constants once loops that unroll are
- * gone. Values are defined once, named by number and seen from there to the end of their block; a
+ * gone. A value is defined once, has a number as its name, and is visible to the end of its block; a
  * value of several lanes is a vector (`f32x16`, `boolx16`).
  *
  * Index expressions name sizes, loop variables and bound symbols: `%3: i64 = bind %2 [at0<n]` makes
- * at0 the value of %2, which is in [0, n). Where %2 has lanes at0 has a value in each, and so has
- * an index that names it: an access at such an index is a gather or a scatter.
+ * at0 the value of %2, which is in [0, n). If %2 is a vector, at0 and each index that uses it have a
+ * value per lane: an access at such an index is a gather or a scatter.
  *
- * An access is one shape: lane l of `load m[i] stride [s] live [n] else 0` is element i + l*s of m
- * where l < n, and a bound symbol in i has its value in lane l. In other lanes nothing is touched,
- * and a load is what `else` says. The default stride is 1, and all lanes are live by default; a
+ * All accesses have one syntax: lane l of `load m[i] stride [s] live [n] else 0` is element i + l*s of m
+ * where l < n, and a bound symbol in i has its value in lane l. Other lanes access nothing, and the
+ * result of a load there is the value after `else`. The default stride is 1, and all lanes are live by default; a
  * gather and a scatter have no default stride. n may be negative: then no lane is live. The lanes
- * of one store come in order: with an operation (`store add m[i] = %1`) each is combined with what
- * those before it have left. Of several `store m[i] = %1 in order` at one element the last
- * is left.
+ * of one store run in order: with an operation (`store add m[i] = %1`) each lane combines its value with
+ * the result of the lanes before it. If several stores `store m[i] = %1 in order` address one element,
+ * the last one determines it.
  *
  * A bool in lanes is a mask if its type has a number of bits (proc_masks.c): `%3: bool32x8 = less %1, %2` has lanes of 32
  * bits, all of which are set where it is true.
@@ -51,11 +51,11 @@
  * statement and the one before it. An access `aligned` moves its lanes at once, and the lanes of a load `shifted` are
  * those of two aligned loads in its loop (proc_lane_loops.c).
  *
- * `apply numpy_exp y[0] of x[i] for [n]` calls the loop of a ufunc for n elements, and is what
- * becomes of a let with such an operation; stride [0] is one element for all of them.
+ * `apply numpy_exp y[0] of x[i] for [n]` calls the loop of a ufunc for n elements. It replaces a let
+ * with such an operation. Stride [0] is one element for all n.
  *
- * `copy m[i] of x[j] for [8]` is an asynchronous copy of neighbours to shared memory, which has zeros where an element is
- * not live. `commit` ends a batch of the block's copies. `synchronize 2` is a barrier after all batches but the last two
+ * `copy m[i] of x[j] for [8]` is an asynchronous copy of contiguous elements to shared memory; elements that are not live
+ * become zeros. `commit` ends a batch of the block's copies. `synchronize 2` is a barrier after all batches but the last two
  * have arrived. A `multiply` runs until a later one has begun and ended, or until `synchronize 0`: `multiply sums[0] of
  * left[0], right[0] for [64] below [128] across 0` adds the product of two tiles in shared memory, with 64 steps and 128
  * columns, to sums of the threads. A tile has a line of 64 steps for each row (or column). `across 1` has lines of 64
@@ -66,23 +66,23 @@
  * of the right one. It may have several times 64 steps: the right tiles follow each other. Rows are half of the threads. A warp has 16
  * rows: thread t has columns 8*j + 2*(t % 4) and the next one of rows t % 32 // 4 and the eighth after it, in this order.
  *
- * `prefetch m[i]` asks for an element that will be read soon, and may lie beyond its memory.
+ * `prefetch m[i]` prefetches an element; its address may be out of bounds.
  *
  * `loop` repeats until an `exit`, which leaves the innermost loop of any kind. `stop 3` ends the
  * kernel with fault number 3. `poll [n]` counts n units of work, and after many of them ends the
  * kernel if it has been cancelled. `%5: f64 = cumsum %4 in acc from [j0]` is a scan: acc has the
  * result so far, lanes come in order, and the lane at position 0 starts. `fold` and `yield` exist
- * until the pass `reduce`. A fold has one or more reductions, each into its accumulators (argmax:
- * the value and its position; welford: count, mean, sum of squares). The yield at the end of its
- * body gives their operands, in order. `from [f] for [n]` restricts the fold to a range of its
- * points, in C order; `of blocks [n]` states that each operand is the sum of a block, n of them
- * whole.
+ * until the pass `reduce`. A fold has one or more reductions, each with its own accumulators (argmax:
+ * the value and its position; welford: count, mean, sum of squares). The yield at the end of the
+ * body has the operands of all reductions, in order. `from [f] for [n]` restricts the fold to a range of its
+ * points, in C order; `of blocks [n]` states that each operand is the sum of a block; the
+ * first n blocks are whole.
  *
- * Units of a parallel loop start in order, so a unit may wait for the one before it. `wait [c0]`
- * waits until that one has published. `publish [c0]` follows the stores to partials from which the
- * next unit starts. `%6: bool = turn [c0]` is true if a unit that starts for the first time need
- * not wait. A long wait may end the unit; it is restarted when the unit before it has published,
- * and finds what it has stored to its own elements of partials. Such parts are a chained scan:
+ * Units of a parallel loop start in order, so a unit may wait for the unit before it. `wait [c0]`
+ * waits until that unit has published. `publish [c0]` comes after the stores to partials that the
+ * next unit reads. `%6: bool = turn [c0]` is true if the unit before has published already when this unit
+ * first starts. A long wait may end the unit. It is restarted when the unit before it has published, and
+ * then reads the values that it had stored to its own elements of partials. A chained scan:
  *
  *       for c0<8 parallel {
  *         %6: bool = turn [c0]
@@ -105,7 +105,7 @@
 #define CI_MAX_FOLD_AXES 8
 /* Bytes between two partial results of one unit. */
 #define CI_PARTIAL_STEP 16
-/* Work between two questions whether to go on. */
+/* Iterations between two checks for cancellation. */
 #define CI_POLL_ITERATIONS 65536
 
 typedef enum CiRunMode {
@@ -142,29 +142,29 @@ typedef enum CiCompare {
 typedef struct CiType {
     CiDtype dtype;
     int lanes;
-    int mask; /* of a bool in lanes: bytes of a lane, all of whose bits are set where it is true; 0: a byte, 0 or 1 */
+    int mask; /* of a bool in lanes: bytes per lane of a mask, whose bits are all equal; 0: the bool is a byte, 0 or 1 */
 } CiType;
 
 typedef struct CiMemory {
     const char *name;
     CiDtype dtype;
-    int lanes; /* of an element: register and stack memory may hold vectors */
+    int lanes; /* of an element: elements of register and stack memory may be vectors */
     int mask;  /* of an element: as in CiType */
     CiSpace space;
-    const CiExpr *size;   /* elements from the first one on: those are [first, size) */
-    const CiExpr *first;  /* NULL: 0; less where strides of a buffer are negative */
-    const CiExpr *offset; /* scratch, partials: bytes from where they begin; else NULL */
+    const CiExpr *size;   /* valid elements are [first, size) */
+    const CiExpr *first;  /* NULL: 0; negative if the buffer has negative strides */
+    const CiExpr *offset; /* scratch, partials: offset in bytes from the start of that space; else NULL */
     bool is_const;
-    const CiBuffer *buffer; /* what it was at the level of kernels, or NULL */
+    const CiBuffer *buffer; /* the kernel level's buffer, or NULL */
 } CiMemory;
 
 typedef struct CiAccess {
     CiMemory *memory;
     const CiExpr *index, *stride; /* NULL: 1 */
-    bool is_aligned;   /* its lanes move at once; set by lane_loops */
-    bool is_shifted;   /* two aligned loads of its loop over lanes have its lanes; set by lane_loops */
-    int pointer;       /* the number of the one that it shares, from 1 on; 0: none; set by pointers */
-    CiConst otherwise; /* what a load is in lanes that are not live; 0 if nothing is said */
+    bool is_aligned;   /* one instruction loads or stores all lanes; set by lane_loops */
+    bool is_shifted;   /* its lanes come from two aligned loads of the same loop over lanes; set by lane_loops */
+    int pointer;       /* number of the pointer that it uses, from 1; 0: none; set by pointers */
+    CiConst otherwise; /* the value of a load in lanes that are not live; default 0 */
 } CiAccess;
 
 typedef struct CiCondition {
@@ -182,74 +182,73 @@ typedef struct CiStmts {
 struct CiStmt {
     CiStmtKind kind;
     CiStmt *next;
-    CiLoc loc;           /* of the user's line it came from, or none */
+    CiLoc loc;           /* source line of the user, or none */
     CiStmts body, other; /* for, loop, fold, if; other: the else branch */
-    bool in_lane_loop;   /* the loop over lanes of the statement before executes it; set by lane_loops */
-    /* for; fold: walked in C order */
+    bool in_lane_loop;   /* executed by the previous statement's loop over lanes; set by lane_loops */
+    /* for, and fold (whose points are in C order) */
     const CiExpr **vars, **extents;
     int nvars;
     CiRunMode run;
-    const CiExpr *runs; /* of a parallel loop: a symbol, the number of iterations that the body runs
-                           at once; the variable is the first of them. NULL: one */
-    /* let, call: the value made, or -1; operands are values; store, yield: operands alone */
+    const CiExpr *runs; /* of a parallel loop: symbol of the number of iterations that one run of
+                           the body executes, from the variable on. NULL: one */
+    /* let, call: number of the result, or -1, and of the operands; store, yield: operands only */
     int value;
     CiType type;
-    CiOp op;          /* of a store: what combines, or CI_OP_none */
-    bool is_in_order; /* a store: several may be at one element, which the last one has; for: an
-                         iteration may read what those before it have stored */
-    bool is_atomic;   /* several may be at one element at once: it combines, or stores what all do; or it
-                         loads what others may store now */
+    CiOp op;          /* of a store: the operation that combines, or CI_OP_none */
+    bool is_in_order; /* store: several lanes or iterations may address one element, and the last one
+                         determines it; for: an iteration may read elements stored by earlier ones */
+    bool is_atomic;   /* threads may access the element at the same time. A store combines, or all threads
+                         store the same value; a load may read an element that others store */
     int *args;
     int nargs;
-    const CiExpr *expr; /* index, iota: the expression; bind: the symbol; running: the position;
-                           poll: turns; apply: how many elements */
+    const CiExpr *expr; /* index, iota: the expression; bind: the symbol; scan: the position;
+                           poll: number of iterations; apply: number of elements */
     CiConst constant;   /* const */
-    const CiExpr *live; /* lanes in use, a prefix; NULL: all. Others of the value mean nothing */
-    CiAccess at;        /* load, store, call; apply: its results, side by side */
+    const CiExpr *live; /* number of live lanes, the first ones; NULL: all. Other lanes are undefined */
+    CiAccess at;        /* load, store, call; apply: its results, which are contiguous */
     CiAccess in[2];     /* apply, multiply: the operands; copy: the source */
     int nin;
-    CiMemory *cell;        /* running forms and calls: what is carried from lane to lane */
-    const CiExpr *limit;   /* pack, bind: the cell or the symbol is below; NULL: no end */
+    CiMemory *cell;        /* scans and calls: memory carried from lane to lane */
+    const CiExpr *limit;   /* pack, bind: exclusive upper bound of the cell or symbol; NULL: none */
     CiIntrinsic intrinsic; /* call */
     CiMemory *memory;      /* alloc; swap */
-    CiMemory *partner;     /* swap: they exchange what they hold */
-    CiCondition *tests;    /* if, exit, stop: all of them hold; none: always */
+    CiMemory *partner;     /* swap: memory and partner exchange their contents */
+    CiCondition *tests;    /* if, exit, stop: the conjunction of all tests; no tests: true */
     int ntests;
-    int number; /* stop: of the check among the kernel's; grid: neighbours that share a block of the
-                   GPU without waiting for each other; reduce: distance of the threads; 0: one;
-                   multiply: 1, 2: chunks of the left, the right factor are along rows, columns;
-                   4: it ends here; 8: it sets the sums; 16: it rounds them; near: threads of a group; synchronize: batches that need not have arrived */
+    int number; /* stop: number of the check in the kernel. grid: neighbouring points that share a block of the GPU
+                   without waiting for each other. reduce: distance of the threads; 0: one thread. near: threads of
+                   a group. synchronize: batches that need not have arrived. multiply: the bits after `across` */
     /* fold */
     CiFoldOrder order;
     CiOp *ops;
-    CiMemory **into; /* ci_fold_width of each operation */
+    CiMemory **into; /* accumulators: ci_fold_width of them for each operation */
     int nops, ninto;
-    const CiExpr *from, *count; /* of its points, in C order, these alone; NULL: all */
-    const CiExpr *blocks;       /* what is yielded are whole blocks of a fold in lanes or rows, as
-                                   many as this says, and perhaps what is less than one; NULL: no */
+    const CiExpr *from, *count; /* range of its points, in C order; NULL: all points */
+    const CiExpr *blocks;       /* operands are sums of blocks of a fold in lanes or rows: this many
+                                   whole blocks, and perhaps a partial one; NULL: they are elements */
 };
 
 /* An outer axis of a kernel. */
 typedef struct CiPointAxis {
-    const char *var; /* of its loop */
+    const char *var; /* variable of its loop */
     int tile;        /* iterations of one tile, or 0 */
 } CiPointAxis;
 
-/* The part of a kernel that the statements of its proc do not contain. Passes read it. */
+/* Properties of a kernel that the statements of its proc do not express. Passes read them. */
 typedef struct CiProcHead {
-    const char *kernel; /* the name of what it was made of; NULL: its own */
+    const char *kernel; /* name of the kernel; NULL: that of the proc */
     bool is_tree;       /* its statements are a tree of loops, checks and branches */
-    CiTemplate kind;    /* whose builder replaces its loops */
+    CiTemplate kind;    /* template whose builder replaces its loops */
     CiPointAxis *axes;  /* outermost first */
     int naxes;
     bool has_lanes;            /* the last of them runs in lanes */
     const CiExpr *row;         /* elements of a row: rows of at most short_row are lanes; NULL: none */
     int64_t short_row;
-    const CiExpr *chunks, *chunk; /* chunks of its reduction or scan, NULL: one; elements of each, NULL:
-                                   they are subtrees */
+    const CiExpr *chunks, *chunk; /* number of chunks of its reduction or scan (NULL: one); elements of a
+                                   chunk (NULL: chunks are subtrees) */
     bool is_chained;            /* a chunk starts from the prefix that the one before publishes */
     bool totals_first;          /* of a chain: each chunk computes its total before it waits */
-    const CiExpr *unit_work;    /* elements that a unit accesses, about; NULL: not known */
+    const CiExpr *unit_work;    /* approximate number of elements that a unit accesses; NULL: unknown */
     const CiLoc *locs;
     int nlocs;
 } CiProcHead;
@@ -257,19 +256,19 @@ typedef struct CiProcHead {
 typedef struct CiProc {
     const char *name;
     CiProcHead head;
-    bool is_finish;    /* it runs when all units of another proc of the kernel have */
-    CiMemory **params; /* as the kernel's buffers, in order; then scalar inputs */
+    bool is_finish;    /* it runs after all units of the kernel's other proc */
+    CiMemory **params; /* the kernel's buffers, in order; then scalar inputs */
     int nparams, capparams;
-    const CiExpr **sizes; /* as the kernel's size_args */
+    const CiExpr **sizes; /* the kernel's size_args */
     int nsizes, capsizes;
-    const CiExpr **facts; /* each at least 0 */
+    const CiExpr **facts; /* expressions that are at least 0 */
     int nfacts, capfacts;
     CiStmts body;
     CiType *types; /* of values, by number */
     int nvalues, capvalues;
-    int nnames; /* that passes have asked for */
+    int nnames; /* number of names that passes have generated */
     int npointers; /* the largest number of a pointer */
-    int64_t shared_bytes; /* of the block's memory that its text for a GPU declares, besides rows; set when printed */
+    int64_t shared_bytes; /* shared memory that its GPU text declares, without `rows`; set by the printer */
 } CiProc;
 
 typedef struct CiProcs {
@@ -287,9 +286,9 @@ ci_type_of(CiDtype dtype, int lanes)
     return (CiType){.dtype = dtype, .lanes = lanes};
 }
 int ci_fold_width(CiOp fold); /* accumulators of one reduction */
-/* A let whose op is a scan. */
+/* True for a let whose op is a scan. */
 bool ci_stmt_is_running(const CiStmt *stmt);
-/* 0; 1: a body; 2: another block too, after `else`. */
+/* The number of blocks in the statement: 0, 1 (a body), or 2 (a body and an else block). */
 int ci_stmt_blocks(const CiStmt *stmt);
 
 /* ---- operands: proc_stmt.c ---- */
@@ -298,7 +297,7 @@ int ci_stmt_blocks(const CiStmt *stmt);
  * for the symbol that a bind makes. The visitor may replace it. */
 typedef void CiVisitExpr(void *arg, const CiExpr **e);
 void ci_stmt_each_expr(const CiStmt *stmt, CiVisitExpr *visit, void *arg);
-/* The access of a statement to memory. updates: loads, and stores what depends on it. allocs: declares it. */
+/* How a statement uses memory. updates: it loads, and stores a value that depends on the load. allocs: declares it. */
 typedef enum CiTouch {
     CI_TOUCH_names,
     CI_TOUCH_loads,
@@ -319,7 +318,7 @@ ci_touch_stores(CiTouch touch)
 /* Calls visit for each memory of the statement. The visitor may replace it. */
 typedef void CiVisitMemory(void *arg, CiMemory **memory, CiTouch touch);
 void ci_stmt_each_memory(const CiStmt *stmt, CiVisitMemory *visit, void *arg);
-/* How the statements, and those inside of them, touch a memory. */
+/* How the statements, and those nested in them, use a memory. */
 typedef struct CiTouched {
     const CiMemory *memory;
     bool is_loaded, is_stored;
@@ -327,24 +326,24 @@ typedef struct CiTouched {
 CiTouched ci_stmts_touch(const CiStmts *stmts, const CiMemory *memory);
 /* Appends a copy with operands of its own and empty blocks. */
 CiStmt *ci_build_copy(CiBuild *b, const CiStmt *stmt);
-/* Calls visit for each statement, outer ones first; for one and those inside of it. */
+/* Calls visit for a statement (of a list: for each) and the statements nested in it, outer ones first. */
 void ci_stmt_visit(const CiStmt *stmt, void (*visit)(void *arg, const CiStmt *stmt), void *arg);
 void ci_stmts_visit(const CiStmts *stmts, void (*visit)(void *arg, const CiStmt *stmt), void *arg);
-/* Is there such a statement, at whatever depth? */
+/* True if `is` holds for a statement, at any depth. */
 bool ci_stmts_have(const CiStmts *stmts, bool (*is)(const CiStmt *stmt));
 bool ci_stmt_is_loop(const CiStmt *stmt);
 bool ci_stmt_is_math(const CiStmt *stmt);
 /* True for a reduction whose combine step is expensive. */
 bool ci_stmt_is_costly_reduce(const CiStmt *reduction);
-/* Warps combine by halves too, instead of in sequence: if a step is expensive, or there are many. */
+/* True if warps combine by halving, not sequentially: a step is expensive, or there are many warps. */
 bool ci_stmt_reduces_by_halves(const CiStmt *reduction);
-/* A value, a register, or a store that combines nothing and needs no order. */
+/* True for straight-line code: a let, the allocation of registers, or a store that does not combine and needs no order. */
 bool ci_stmt_is_straight(const CiStmt *stmt);
-/* A let that a loop of NumPy's computes. */
+/* True for a let that a ufunc loop of NumPy computes. */
 bool ci_stmt_is_ufunc(const CiStmt *stmt);
-/* proc_lane_loops.c. A statement with lanes, which may begin a loop over them. */
+/* proc_lane_loops.c. True for a statement with lanes, which may begin a loop over lanes. */
 bool ci_stmt_is_in_lanes(const CiProc *proc, const CiStmt *stmt);
-/* One half of the lanes of a value. */
+/* True for a let that takes one half of the lanes of a value. */
 bool ci_stmt_is_half(const CiStmt *stmt);
 /* The symbols that have a value in each lane: symbol -> its bind. */
 CiMap *ci_proc_lane_symbols(CiContext *ctx, const CiProc *proc);
@@ -353,20 +352,20 @@ bool ci_expr_has_lanes(const CiMap *lane_symbols, const CiExpr *e);
 bool ci_stmt_may_be_aligned(CiSym *sym, const CiProc *proc, const CiMap *lane_symbols, const CiStmt *stmt);
 /* True if the loop over lanes that begins at `first` may execute a later statement. */
 bool ci_lane_loop_takes(const CiProc *proc, const CiStmt *first, const CiStmt *stmt);
-/* Two aligned loads whose lanes, one after another, have those of a load from `distance` on. */
+/* Two aligned loads. The lanes of an unaligned load are their concatenated lanes from `distance` on. */
 typedef struct CiShift {
     const CiStmt *early, *late; /* NULL: there are none */
     int distance;
 } CiShift;
 /* first: the beginning of the loop over lanes that has the load. */
 CiShift ci_lane_loop_shift(CiSym *sym, const CiMap *lane_symbols, const CiStmt *first, const CiStmt *load);
-/* proc_masks.c. Bytes of a lane of the mask that vector instructions make of the operands; 0: none. */
+/* proc_masks.c. Bytes per lane of the mask that the let's vector instruction produces; 0: it produces no mask. */
 int ci_stmt_mask(const CiProc *proc, const CiStmt *let);
-/* Bytes of a lane of the operands as they are compared: of bools, those of the widest mask. */
+/* Bytes per lane of the operands that are compared. For bools, that of the widest mask. */
 int ci_stmt_operand_bytes(const CiProc *proc, const CiStmt *let);
-/* True for memory of bools in lanes, except scratch memory: there they are bytes, of which its size is counted. */
+/* True for memory of bools in lanes, except scratch memory: its size is counted in bytes, one per bool. */
 bool ci_memory_may_have_masks(const CiMemory *memory);
-/* A let whose lanes are those of memory or of its operand. */
+/* True for a let that only moves lanes of memory or of its operand. */
 bool ci_stmt_moves_masks(const CiStmt *let);
 /* proc_pointers.c. The element that the pointer of an access points to. */
 typedef struct CiPointer {
@@ -382,9 +381,9 @@ typedef struct CiPointerRule {
 CiPointerRule ci_pointer_rule(CiContext *ctx, CiSym *sym, const CiProc *proc);
 CiPointer ci_stmt_pointer(const CiPointerRule *rule, const CiStmt *stmt);
 bool ci_pointer_is_same(CiPointer a, CiPointer b);
-/* The index of the element that a pointer of the access points to, and how far the accessed one is from it. */
+/* The index of the element that the access's pointer points to; *offset is the distance of the accessed element from it. */
 const CiExpr *ci_pointer_start(CiSym *sym, const CiExpr *index, int64_t *offset);
-/* Adds to each value's count how often it is an operand or tested. */
+/* Adds to uses[value] the number of operands and tests that use it. */
 void ci_stmts_count_uses(const CiStmts *stmts, int *uses);
 
 /* ---- launches: proc_launch.c ---- */
@@ -395,22 +394,22 @@ typedef enum CiLaunchNumber {
     CI_LAUNCH_COUNT
 } CiLaunchNumber;
 
-/* The numbers of a kernel's launch, over its sizes; NULL: it has none. */
+/* The launch parameters of a kernel, as expressions of its sizes; NULL: not needed. */
 typedef struct CiLaunchExprs {
     const CiExpr *of[CI_LAUNCH_COUNT];
 } CiLaunchExprs;
 
 extern const char *const ci_launch_names[CI_LAUNCH_COUNT];
-/* Reads them off the procs of the kernel. */
+/* Computes them from the procs of the kernel. */
 CiLaunchExprs ci_procs_launch(const CiProcs *procs, const char *kernel);
-/* Their text: `units 8*s0; scratch_bytes 64;`. */
+/* Prints or parses them: `units 8*s0; scratch_bytes 64;`. */
 void ci_launch_io(CiTextIo *f, CiLaunchExprs *launch);
-/* The first loop of the kind, at whatever depth; NULL: there is none. */
+/* The first loop with that run mode, at any depth; NULL if there is none. */
 const CiStmt *ci_stmts_find_loop(const CiStmts *block, CiRunMode run);
 
 /* ---- building ---- */
 
-/* Where statements go now. */
+/* The builder: new statements are appended to the block `to`. */
 struct CiBuild {
     CiContext *ctx;
     CiSym *sym;
@@ -418,27 +417,26 @@ struct CiBuild {
     CiStmts *to;
     CiLoc loc;
     CiProcs *procs;
-    const CiMachine *machine; /* whose thresholds decide */
+    const CiMachine *machine; /* the machine whose thresholds apply */
 };
 
-/* Statements go to the end of the proc. */
+/* A builder that appends to the body of the proc. */
 CiBuild ci_build_of(CiProcs *procs, CiProc *proc, const CiMachine *machine);
 CiProcs *ci_procs_new(CiContext *ctx, CiSym *sym, const char *name);
 CiProc *ci_procs_add(CiProcs *procs, const char *name);
-/* The proc of a kernel, or the one that finishes it; NULL: there is none. */
+/* The proc of a kernel, or its finishing proc; NULL if there is none. */
 const CiProc *ci_procs_find(const CiProcs *procs, const char *kernel, bool is_finish);
 CiMemory *ci_proc_add_param(CiContext *ctx, CiProc *proc, CiMemory memory);
 CiStmt *ci_build_add(CiBuild *b, CiStmtKind kind);
-void ci_build_move(CiBuild *b, CiStmt *stmt); /* one that stands nowhere any more */
+void ci_build_move(CiBuild *b, CiStmt *stmt); /* appends a statement that is in no block */
 void ci_build_move_all(CiBuild *b, const CiStmts *from);
-/* The block anew: `rewrite` moves each of its statements back, or builds what stands in its place.
- */
+/* Empties the block and calls `rewrite` for each of its statements, which moves it back or builds its replacement. */
 void ci_build_rewrite(CiBuild *b, CiStmts *block, void (*rewrite)(void *arg, CiStmt *stmt),
                       void *arg);
-/* Into the body of a statement, and back to where it stands. */
+/* ci_build_enter makes a body the current block and returns the block before, which ci_build_leave restores. */
 CiStmts *ci_build_enter(CiBuild *b, CiStmts *into);
 void ci_build_leave(CiBuild *b, CiStmts *outside);
-/* A name that the proc does not have yet: stem and a number. */
+/* A new name in the proc: stem and a number. */
 const char *ci_build_name(CiBuild *b, const char *stem);
 CiMemory *ci_build_alloc(CiBuild *b, const char *name, CiDtype dtype, int lanes, CiSpace space,
                          const CiExpr *size);
@@ -450,16 +448,16 @@ CiStmt *ci_build_fold(CiBuild *b, const CiExpr *var, const CiExpr *extent, CiOp 
 /* if, exit, stop with one test. */
 CiStmt *ci_build_test(CiBuild *b, CiStmtKind kind, CiCompare compare, const CiExpr *left,
                       const CiExpr *right);
-/* One test more. */
+/* Adds a test to the statement's conjunction. */
 void ci_build_and(CiBuild *b, CiStmt *stmt, CiCompare compare, const CiExpr *left,
                   const CiExpr *right);
 CiStmt *ci_build_compare(CiBuild *b, CiStmtKind kind, CiCompare is, int value);
-/* Lets, each the number of its value. */
+/* Each appends a let and returns the number of its value. */
 int ci_build_let(CiBuild *b, CiType type, CiOp op, int nargs, const int *args);
 int ci_build_const(CiBuild *b, CiType type, CiConst constant);
 int ci_build_index(CiBuild *b, const CiExpr *e);
 const CiExpr *ci_build_bind(CiBuild *b, int value, const CiExpr *extent); /* a fresh symbol */
-/* A symbol that is what the expression is, at least 0. */
+/* A new symbol bound to the value of an expression that is at least 0. */
 const CiExpr *ci_build_named(CiBuild *b, const CiExpr *e);
 int ci_build_load(CiBuild *b, CiMemory *memory, const CiExpr *index, int lanes);
 void ci_build_store(CiBuild *b, CiMemory *memory, const CiExpr *index, int value);
@@ -469,8 +467,8 @@ void ci_build_yield(CiBuild *b, const int *values, int count);
 
 void ci_procs_print(CiText *out, const CiProcs *procs);
 CiProcs *ci_procs_parse(CiContext *ctx, const char *text);
-/* Fails through the procs' context; how many accesses are not proved to stay in their memory. */
+/* Fails through the procs' context. Returns the number of accesses that are not proved to be in bounds. */
 int ci_procs_verify(const CiProcs *procs);
-void ci_procs_verify_text(const CiProcs *procs); /* what is read back prints alike */
+void ci_procs_verify_text(const CiProcs *procs); /* fails unless the printed text, parsed and printed again, is the same */
 
 #endif

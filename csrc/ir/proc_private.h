@@ -1,4 +1,4 @@
-/* Shared declarations of the files that verify procs. */
+/* Shared declarations of the files that verify, print and parse procs. */
 #ifndef CI_IR_PROC_PRIVATE_H
 #define CI_IR_PROC_PRIVATE_H
 
@@ -7,7 +7,7 @@
 
 typedef struct CiProcSymbol {
     const CiExpr *symbol;
-    int lanes; /* in which it has a value of its own; 1: it has one */
+    int lanes; /* number of lanes, each with its own value; 1: the symbol has one value */
 } CiProcSymbol;
 
 /* The state of verification at a statement. At the end of a block its additions are removed. */
@@ -16,7 +16,7 @@ typedef struct CiProcVerifier {
     CiSym *sym;
     const CiProc *proc;
     bool *is_alive, *is_defined; /* by value */
-    int *values;                 /* alive ones, in order of definition */
+    int *values;                 /* the values in scope, in order of definition */
     int nvalues, capvalues;
     const CiMemory **memories;
     int nmemories, capmemories;
@@ -24,16 +24,16 @@ typedef struct CiProcVerifier {
     int nsymbols, capsymbols;
     const CiExpr **facts; /* each at least 0 */
     int nfacts, capfacts;
-    int nblocks, nloops, nunrolled; /* around the statement */
-    int ngrids, nmeets;             /* loops of the kind around it: at most one of each */
+    int nblocks, nloops, nunrolled; /* number of blocks, loops and unrolled loops around the statement */
+    int ngrids, nmeets;             /* number of loops of that run mode around it; at most one each */
     const CiExpr *thread;           /* the variable of a loop over threads around it, or NULL */
     int nshared;                    /* memories that are declared outside that loop */
     int nproofs, nunproved;
 } CiProcVerifier;
 
-/* The operands that texts in proc.def name: OPERAND(name, type, its member of CiStmt). symbol: that a
- * bind makes, with its bounds; reductions: operations, each with its accumulators; otherwise: what a
- * load is in lanes that are not live; flag: no text of its own. */
+/* The operands that texts in proc.def name: OPERAND(name, type, member of CiStmt). symbol: the symbol that a bind defines,
+ * with its bounds. reductions: operations, each with its accumulators. otherwise: the value of a load in lanes that are not
+ * live. flag: it has no text of its own. */
 #define CI_STMT_OPERANDS(OPERAND)                                                                  \
     OPERAND(expr, expr, expr) OPERAND(live, expr, live) OPERAND(limit, expr, limit)                \
     OPERAND(from, expr, from) OPERAND(count, expr, count) OPERAND(blocks, expr, blocks)            \
@@ -60,27 +60,27 @@ typedef struct CiOperand {
     size_t offset; /* of the member */
 } CiOperand;
 
-/* The text of its operands. */
+/* The pattern of the statement's text. */
 const char *ci_stmt_pattern(const CiStmt *stmt);
-/* The operand whose name in braces begins the text. */
+/* The operand whose name, in braces, is at the start of the text. */
 const CiOperand *ci_stmt_operand(const char *text);
-/* The end of the name in braces, or of the group in brackets, that begins the text. */
+/* The end of the name in braces, or the group in brackets, at the start of the text. */
 const char *ci_pattern_next(const char *text);
 
 /* proc_stmt_text.c */
 typedef struct CiProcIo {
     CiTextIo io;
-    CiBuild b; /* read: where statements go */
-    CiMemory **memories; /* read: those whose names are seen */
+    CiBuild b; /* reading: the builder that gets the statements */
+    CiMemory **memories; /* reading: the memories in scope */
     int nmemories, capmemories;
 } CiProcIo;
 
 CiMemory *ci_proc_io_declaration(CiProcIo *p, CiMemory *memory);
 void ci_proc_io_block(CiProcIo *p, CiStmts *block);
-/* The statement's own line, without what is inside of it. */
+/* Prints the statement's first line, without its blocks. */
 void ci_stmt_print(CiText *out, const CiStmt *stmt);
 
-/* proc_bounds.c. Ends with what the proc breaks; stmt: where, or NULL. */
+/* proc_bounds.c. Fails with the rule that the proc violates; stmt: the statement, or NULL. */
 _Noreturn void ci_proc_fail(CiProcVerifier *v, const CiStmt *stmt, const char *why);
 
 /* proc_tickets.c: checks that units which wait for others never wait forever. */
@@ -92,12 +92,12 @@ void ci_proc_verify_pointers(CiProcVerifier *v);
 /* proc_masks.c: checks the widths of masks. */
 void ci_proc_verify_masks(CiProcVerifier *v);
 
-/* proc_bounds.c: adds what the tests of a statement say where they hold, or where they do not. */
-/* smaller + by <= larger */
+/* proc_bounds.c: adds the fact smaller + by <= larger. */
 void ci_proc_add_fact(CiProcVerifier *v, const CiExpr *smaller, const CiExpr *larger, int64_t by);
+/* Adds the facts that follow if the tests of a statement hold, or (negated) do not hold. */
 void ci_proc_add_tests(CiProcVerifier *v, const CiStmt *stmt, bool negated);
-/* Counts the access where its lanes are not proved to lie inside of its memory; one of which it is
- * known that they do not is an error. */
+/* Counts the access in v->nunproved if its lanes are not proved to be in bounds. Fails if they are proved to be out of
+ * bounds. */
 void ci_proc_prove_access(CiProcVerifier *v, const CiStmt *stmt, int lanes);
 
 #endif

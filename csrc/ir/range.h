@@ -6,17 +6,17 @@
 
 #include "ir/graph.h"
 
-/* Inclusive; NULL: that end is not known. */
+/* Inclusive bounds; NULL: unknown. */
 typedef struct CiRange {
     const CiExpr *low, *high;
 } CiRange;
 
 CiRange ci_node_range(CiSym *sym, const CiNode *node);
-/* Proved: every number in the range is at least `low`, is less than `limit`. */
+/* True if every number in the range is proved to be at least `low`; to be less than `limit`. */
 bool ci_range_is_from(CiSym *sym, CiRange range, const CiExpr *low);
 bool ci_range_is_below(CiSym *sym, CiRange range, const CiExpr *limit);
 
-/* ranges f { … }: a line for each node of which something is known, "%3 in [0, s0 - 1]". */
+/* Prints ranges f { … }, with a line for each node with a known bound: "%3 in [0, s0 - 1]". */
 void ci_ranges_print(CiText *out, CiGraph *g);
 
 #endif

@@ -1,5 +1,5 @@
-/* Two iterations of a loop as one: the nests of the loop as boxes of the array that they fill, and
- * the nests of the fused iteration. */
+/* Temporal blocking: composes two iterations of a stencil loop into one. Finds the box of the array that each nest of the
+ * loop fills, and builds the nests of the composed iteration. */
 #ifndef CI_LOOPS_COMPOSE_H
 #define CI_LOOPS_COMPOSE_H
 
@@ -13,7 +13,7 @@ typedef struct CiBox {
 typedef struct CiPiece {
     const CiNest *nest;
     CiBox box;
-    int dims[CI_MAX_RANK]; /* that its axes go along */
+    int dims[CI_MAX_RANK]; /* by axis: the dimension of the array that it indexes */
 } CiPiece;
 
 typedef struct CiComposer {
@@ -22,7 +22,7 @@ typedef struct CiComposer {
     CiBuffer *from, *to;
     int rank;
     int64_t sizes[CI_MAX_RANK], strides[CI_MAX_RANK];
-    int nearest_last[CI_MAX_RANK]; /* dimensions, by falling stride */
+    int nearest_last[CI_MAX_RANK]; /* dimensions in the order of decreasing stride */
     CiPiece *pieces;
     int npieces;
     /* State of the nests under construction: their iterations, the array they read, the array they
@@ -32,13 +32,14 @@ typedef struct CiComposer {
     CiItems made;
 } CiComposer;
 
-/* Reads the layout of `to`, of constant sizes; false if it has no such layout. Then the dimension whose
- * stride is the coefficient, or -1, and the first element of a box, from an offset. */
+/* Reads sizes and strides of `to`; false if they are not constant. */
 bool ci_compose_read_layout(CiComposer *c);
+/* The dimension whose stride is the coefficient, or -1. */
 int ci_compose_find_dim(const CiComposer *c, const CiExpr *coef);
+/* Sets box->start from the offset of its first element; false if there is no such box. */
 bool ci_compose_find_start(const CiComposer *c, const CiExpr *offset, CiBox *box);
-/* The box of elements at an index over the axes of a nest, and the dimension that each axis goes along; -1:
- * the index does not depend on the axis. False if they are no box. */
+/* Finds the box of elements that an index covers over the axes of a nest, and the dimension of each axis; -1: the index
+ * does not depend on the axis. False if the elements are no box. */
 bool ci_compose_find_box(const CiComposer *c, const CiNest *nest, const CiExpr *index, CiBox *box, int *dims);
 /* Adds an operation of another body, whose operands have the numbers `made` here; see ci_body_add. */
 int ci_compose_add(const CiComposer *c, CiBody *into, CiScalar op, const int *made);
@@ -55,7 +56,7 @@ bool ci_compose_begin(CiComposer *c);
 bool ci_compose_pair(CiComposer *c, const CiExpr *iteration, CiBuffer *source, CiBuffer *target);
 /* Adds the nests of one iteration, which reads `from`. */
 void ci_compose_single(CiComposer *c, const CiExpr *iteration, CiBuffer *target);
-/* A nest stores all of an array that lies as `to`, and nothing twice. */
+/* True if the nest stores every element of an array with the layout of `to` exactly once. */
 bool ci_compose_fills(const CiComposer *c, const CiNest *nest);
 
 #endif

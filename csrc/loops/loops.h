@@ -1,5 +1,4 @@
-/* Loops -> loops: rewrites of the loop level, one a file, in the order of loops.def. Each keeps the
- * loops valid, and the scheduler groups what the last one leaves. */
+/* The passes over loops. Each has a file; loops.def has their order. The scheduler gets the result of the last pass. */
 #ifndef CI_LOOPS_LOOPS_H
 #define CI_LOOPS_LOOPS_H
 
@@ -16,14 +15,14 @@ typedef struct CiLoopRewriter {
     CiLoops *loops;
     const CiMachine *machine;
     const CiOptions *options;
-    const CiLoopScope *scope; /* of the block that is rewritten */
+    const CiLoopScope *scope; /* the block that is rewritten */
 } CiLoopRewriter;
 
 typedef struct CiLoopPass {
     const char *name, *doc;
     bool is_needed; /* cannot be left out */
     bool (*applies)(const CiLoopRewriter *r);
-    /* One of these, by the column `where` of loops.def. r->scope is the block's. */
+    /* The pass has one of these functions, by the column `where` of loops.def. r->scope is the block's scope. */
     void (*program)(const CiLoopRewriter *r);
     void (*outer)(const CiLoopRewriter *r, CiItems *items);
     void (*inner)(const CiLoopRewriter *r, CiItems *items);
@@ -31,7 +30,7 @@ typedef struct CiLoopPass {
     void (*regions)(const CiLoopRewriter *r, CiItem *item);
 } CiLoopPass;
 
-/* The passes by their position in the order. */
+/* The number of passes, and the pass at a position of their order. */
 int ci_loop_pass_count(void);
 const CiLoopPass *ci_loop_pass_at(int position);
 
@@ -53,33 +52,34 @@ void ci_loop_passes_run(CiLoops *loops, const CiMachine *machine, const CiOption
 #undef CI_OF_nests
 #undef CI_OF_regions
 
-/* ---- what passes share ---- */
+/* ---- functions that passes share ---- */
 
-/* blocks.c. Appends items to a block's. */
+/* blocks.c. Appends the items of `more` to `to`. */
 void ci_add_items(CiContext *ctx, CiItems *to, const CiItems *more);
 /* Removes the item at a position. */
 void ci_remove_item(CiItems *items, int at);
-/* The items inside a loop, which is the only item then. */
+/* Returns a list with one item: a loop that contains `items`. */
 CiItems ci_put_in_loop(CiContext *ctx, CiItems items, const CiExpr *var, const CiExpr *extent);
-/* Replaces symbols of a nest, whose only axis is the row from then on. */
+/* Replaces symbols of a nest. Afterwards `row` is the nest's only axis. */
 void ci_nest_set_row(const CiLoopRewriter *r, CiNest *nest, int count, const CiExpr *const *from,
                      const CiExpr *const *to, CiAxis row);
 /* Appends a nest of one point, `to[store] = load from[index]`, with the locations of `like`. The caller may
  * give it axes. */
 CiNest *ci_add_copy(const CiLoopRewriter *r, CiItems *items, const CiNest *like, CiBuffer *to,
                     const CiExpr *store, CiBuffer *from, const CiExpr *index);
-/* The load that a nest stores as it is; NULL: the nest computes, or stores by indices from data. */
+/* The load whose value the nest stores unchanged; NULL if the nest computes or stores at indices from data. */
 const CiScalar *ci_copied_load(const CiNest *nest);
-/* Replaces a symbol of a nest by a value, in a body of its own. Axes whose extents it decides get new variables. */
+/* Replaces a symbol of a nest by a value, after copying the body. An axis whose extent depends on the symbol gets a new
+ * variable. */
 void ci_nest_change(const CiLoopRewriter *r, CiNest *nest, const CiExpr *symbol, const CiExpr *value);
 /* An unused variable t0, t1, … of a loop of that many iterations. */
 const CiExpr *ci_new_loop_variable(CiContext *ctx, CiSym *sym, const CiExpr *extent);
 /* True if the iterations of the loop are enough work for several threads. */
 bool ci_is_worth_threads(const CiMachine *machine, const CiItem *loop);
 
-/* uses.c. ci_count_uses adds the number of reads and writes of each buffer by the items, regions
- * included; ci_count_all_uses counts those of the program, its results included. ci_first_use is
- * the first access that certainly happens; nothing also if a store may or may not happen. */
+/* uses.c. ci_count_uses adds the number of reads and writes of each buffer by the items, regions included.
+ * ci_count_all_uses counts those of the program, its results included. ci_first_use returns the first access that
+ * certainly happens; CI_FIRST_nothing if there is none, or if a store before it may happen or not. */
 typedef enum CiFirst { CI_FIRST_nothing, CI_FIRST_read, CI_FIRST_store } CiFirst;
 void ci_count_uses(const CiItems *items, int *nreaders, int *nwriters);
 void ci_count_all_uses(const CiLoops *loops, int **nreaders, int **nwriters);

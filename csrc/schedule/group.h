@@ -6,7 +6,7 @@
 
 typedef struct CiGroupUse {
     CiBuffer *buffer;
-    CiAmount bytes; /* what is touched of it */
+    CiAmount bytes; /* bytes of it that the group accesses */
     int nreaders, nwriters;
 } CiGroupUse;
 
@@ -18,13 +18,13 @@ typedef struct CiGroup {
 
 CiGroup ci_group_of_nest(CiScheduler *s, const CiFusionNest *nest);
 CiGroup ci_group_join(CiScheduler *s, const CiGroup *a, const CiGroup *b);
-/* Bytes of memory traffic that go when both run as one, a launch counted as some; less the bytes
- * that are held at once and would not be if they ran one after the other. 0: it does not gain. */
+/* The gain of fusing two groups: bytes of memory traffic saved, plus a launch's worth of bytes, less the bytes by which the
+ * peak memory grows because both run at the same time. 0: no gain. */
 int64_t ci_group_score(const CiScheduler *s, const CiGroup *a, const CiGroup *b, bool moves);
 CiAmount ci_group_bytes(const CiGroup *group);
-/* ci_may_join: true if one more pair of groups may be fused. ci_note_join: counts a pair that fits
- * in a kernel and records its bytes; false if the option `apart` forbids the fusion. */
+/* True if one more pair of groups may be fused. */
 bool ci_may_join(const CiScheduler *s);
+/* Counts a pair that fits in a kernel and records its bytes; false if the option `apart` forbids the fusion. */
 bool ci_note_join(CiScheduler *s, const CiFusion *a, const CiFusion *b, int64_t saved, int64_t bytes);
 
 #endif

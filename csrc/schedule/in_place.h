@@ -14,7 +14,8 @@ typedef struct CiDonation {
 /* Finds pairs of the kernel's buffers for which `to` may be stored in the memory of `from`,
  * provided that `from` is not read after the kernel. Returns their number. */
 int ci_find_donations(CiScheduler *s, const CiKernel *kernel, CiDonation *found);
-/* needs: kernels in their last order. keeps: what each element is when it is read. */
+/* Merges buffers that may share memory. needs: the final order of kernels. keeps: the value of each element that is
+ * read. */
 void ci_coalesce(CiScheduler *s);
 
 #endif

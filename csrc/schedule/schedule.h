@@ -1,4 +1,4 @@
-/* Loops -> kernels: groups of nests, their axes, their memory. */
+/* The scheduler: loops -> kernels. It fuses nests to kernels, chooses their axes, and places their buffers. */
 #ifndef CI_SCHEDULE_SCHEDULE_H
 #define CI_SCHEDULE_SCHEDULE_H
 
@@ -7,9 +7,8 @@
 
 CiKernels *ci_schedule(CiLoops *loops, const CiMachine *machine, const CiOptions *options);
 
-/* Places the kernel's private buffers (CiBuffer.is_private) in rows where the ranges of sizes bound
- * them: for a device that knows more of the sizes than the scheduler did. They are no arguments of
- * the kernel any more. */
+/* Moves the kernel's private buffers (CiBuffer.is_private) to rows if the ranges of sizes bound their extent. Called by a
+ * device that knows narrower ranges than the scheduler did. The buffers are then no longer arguments of the kernel. */
 void ci_kernel_place_rows(const CiKernels *kernels, CiKernel *kernel);
 
 #endif

@@ -1,49 +1,50 @@
-/* The memory plan: memory for lines that only say what to run. One structure, wrapper->lives, says when
- * each buffer is of use, and every step keeps it true. */
+/* The memory plan: adds the lines that allocate, reuse and free memory to a list of lines that run kernels. wrapper->ranges has
+ * the live range of each buffer, and every step updates it. */
 #ifndef CI_WRAPPER_ALLOCATE_H
 #define CI_WRAPPER_ALLOCATE_H
 
 #include "wrapper/wrapper.h"
 
-/* Bytes held, line by line, whose sizes are known or guessed: a tree of maxima. */
+/* Allocated bytes by line, of known or estimated sizes, as a segment tree of maxima. */
 typedef struct CiWatermark {
-    int64_t *most, *more; /* of what is below, and what all below has more */
+    int64_t *most, *more; /* maximum of the subtree; amount added to the whole subtree */
     int width;
 } CiWatermark;
 
-/* buffers.c: without lines; the buffer itself or its copy on that side, made when there is
- * none yet; a pool of so many bytes. */
+/* buffers.c: ci_wrapper_new returns a wrapper without lines. ci_wrapper_buffer_on returns the buffer or its copy on that side,
+ * which it creates if needed. ci_wrapper_add_pool adds a pool of that size. */
 CiWrapper *ci_wrapper_new(const CiKernels *kernels, const CiOptions *options,
                           const CiShapeEnv *env);
 const CiBuffer *ci_wrapper_buffer_on(CiWrapper *wrapper, const CiBuffer *buffer, CiSide side);
 const CiBuffer *ci_wrapper_add_pool(CiWrapper *wrapper, const CiExpr *bytes, CiSide side);
-/* async_copies.c: copies to the host begin before what does not need them. needs: nothing is placed yet. */
+/* async_copies.c: starts copies to the host early, so that they run beside lines that do not need them. needs: memory is not
+ * placed yet. */
 void ci_wrapper_start_early(CiWrapper *wrapper);
-/* overlap.c: kernels run beside collectives. needs: nothing is placed yet.  keeps: the order of collectives. */
+/* overlap.c: lets kernels run while a collective runs. needs: memory is not placed yet.  keeps: the order of collectives. */
 void ci_wrapper_overlap(CiWrapper *wrapper);
-/* The collective that a join waits for, as its fields ext, number, side and loc, from the join's buffer; none:
- * ext stays NULL. */
+/* Finds the collective that a join waits for by the join's buffer, and sets the join's ext, number, side and loc. ext stays NULL
+ * if there is none. */
 void ci_wrapper_find_start(CiWrapper *wrapper, CiLine *join);
-/* The collective is in the same block before the join, and nothing between uses what it stores or stores what
- * it uses. */
+/* True if the collective is before the join in the same block, and no line between them uses a buffer that it stores or stores
+ * one that it uses. */
 bool ci_wrapper_runs_alongside(const CiWrapper *wrapper, int join);
-/* memory_plan.c: all that follows, in order. */
+/* memory_plan.c: runs all steps below, in order. */
 void ci_wrapper_plan_memory(CiWrapper *wrapper);
-/* Rewrites wrapper->lines with alloc, reuse and free lines around what uses each buffer.
+/* Rewrites wrapper->lines with alloc, reuse and free lines around the uses of each buffer.
  * needs: no such lines yet, regions nested.  keeps: the order of all other lines. */
 void ci_wrapper_place(CiWrapper *wrapper);
 /* drop.c: adds a line after the last use of each input.  needs: no lines of memory yet. */
 void ci_wrapper_drop_inputs(CiWrapper *wrapper);
-/* Turns frees and allocations into reuse lines (reuse.c), where no more is held at most for it. */
+/* reuse.c: replaces pairs of free and alloc by reuse lines, if the peak memory does not grow. */
 void ci_wrapper_reuse(CiWrapper *wrapper);
-/* pool.c: allocations become parts of larger ones, where no more is held at most for it. */
+/* pool.c: combines allocations to pools, if the peak memory does not grow. */
 void ci_wrapper_pool(CiWrapper *wrapper);
-/* hoist.c: makes the partitions, and has each have its memory before its first launch. */
+/* hoist.c: computes the partitions, and moves the allocations of each before its first launch. */
 void ci_wrapper_hoist(CiWrapper *wrapper);
-/* allocate.c: when each buffer is of use, by the lines that use it. */
+/* allocate.c: computes the live range of each buffer from the lines that use it. */
 void ci_wrapper_find_live_ranges(CiWrapper *wrapper);
-/* memory_plan.c: the most bytes that are held at a time; *is_known: all sizes are. of_iterations: those that
- * each turn of a parallel loop has of its own. */
+/* memory_plan.c: the peak memory in bytes; *is_known: all sizes are known. of_iterations: only the memory that each iteration
+ * of a parallel loop allocates for itself. */
 int64_t ci_wrapper_peak_bytes(const CiWrapper *wrapper, bool of_iterations, bool *is_known);
 /* Sets `match`, `open` and `frees` of lines of regions. needs: regions nested. */
 void ci_wrapper_match(CiWrapper *wrapper);

@@ -1,6 +1,6 @@
-/* Partitions of a program for recordings: device work is recorded once and
- * replayed in later calls. A partition is a run of lines without other effects. Work that
- * the host does in each call is between partitions: a host library call, a copy, a jump, a check.
+/* Partitions of a program for recordings (CUDA graphs): device work is recorded once and replayed in later calls. A partition
+ * is a range of lines whose only effects are device work. Work that the host repeats in each call is between partitions: a host
+ * library call, a copy, a jump, a check.
  *
  * A partition lists everything it needs from outside: memory, and the symbols of its expressions,
  * also those from which the sizes of its buffers are derived. It belongs to one block: one in a
@@ -22,15 +22,15 @@
 
 typedef struct CiPartition {
     int first, last; /* lines */
-    CiSide side;     /* the one whose device does all of it */
+    CiSide side;     /* side of the device that runs all its lines */
     /* After hoisting: from the first allocation to the last free of memory that lives only in the
      * partition. Allocations for others come before these lines, frees of others' memory after
      * them. */
     int own_first, own_last;
-    int nlaunches;   /* library calls of the device's among them; of a loop, all iterations' */
-    const CiBuffer **takes; /* memory that it uses, and did not make, scalars of kernels too */
+    int nlaunches;   /* includes the device's library calls, and all iterations of loops */
+    const CiBuffer **takes; /* buffers that it uses but does not allocate, and scalars of kernels */
     int ntakes, captakes;
-    const CiBuffer **gives; /* what it stores and others look at; made in it, or taken */
+    const CiBuffer **gives; /* buffers that it stores and later lines use */
     int ngives, capgives;
     const CiExpr **symbols;
     int nsymbols, capsymbols;
@@ -43,9 +43,9 @@ typedef struct CiPartitions {
 } CiPartitions;
 
 CiPartitions *ci_partition(const CiWrapper *wrapper);
-/* Checks partitions independently of how they were made: they contain only recordable lines of one
- * device and block, and list everything that comes from outside or goes there. Every recordable
- * launch is in one. Fails with CI_ERR_INTERNAL. */
+/* Checks partitions independently of their construction: they contain only recordable lines of one
+ * device and block, and list all their inputs and outputs. Every recordable launch is in one
+ * partition. Fails with CI_ERR_INTERNAL. */
 void ci_partitions_verify(const CiPartitions *partitions);
 void ci_partitions_print(CiText *out, const CiPartitions *partitions);
 

@@ -1,5 +1,5 @@
-/* The wrapper IR: what one call does, line by line, with buffers already placed. Several consumers
- * read the same lines and must agree: the C executor (runtime/execute), the Python printer, the
+/* The wrapper IR: the steps of one call as a list of lines, with buffers already placed. Several consumers
+ * interpret the same lines and must agree: the C executor (runtime/execute), the Python printer, the
  * JSON printer, the verifier.
  *
  * A buffer has one pointer while the program runs: an input's, an allocation's, or that of a dead
@@ -18,10 +18,10 @@
  *       del buf0
  *       return (buf2, as_strided(buf1, 3, (5,), (-1,)))
  *
- * Allocations that share one: `pool0 = empty((4096,), (1,), 'u8')`, in which
+ * Buffers that share one allocation: `pool0 = empty((4096,), (1,), 'u8')`, in which
  * `buf0 = part(pool0, 64, (8,), (1,), 'f64')` begins at byte 64.
  *
- * Intermediates and results are made alike. A kernel takes buffers in its own order, then the
+ * Intermediates and results are allocated in the same way. A kernel takes buffers in its own order, then the
  * scalars it reads; a library call its operands, then its result, and is numbered as the program
  * numbers externs.
  *
@@ -46,8 +46,8 @@ typedef enum CiLineKind {
     CI_LINE_COUNT
 } CiLineKind;
 
-/* Whose memory: the host's, or that of device number d, which is CI_SIDE_device + d. Without device
- * memory all is on the first device's side. */
+/* The owner of memory: the host, or device number d, which is CI_SIDE_device + d. Without device memory all buffers are on the
+ * first device's side. */
 typedef int CiSide;
 enum { CI_SIDE_host, CI_SIDE_device };
 
@@ -126,11 +126,11 @@ typedef struct CiLine {
     const CiKernel *kernel; /* launch */
     const CiExternItem *ext;
     const char *call;             /* extern: the name of its kernel, for the text */
-    CiSide side;                  /* extern, launch: whose memory it works on */
+    CiSide side;                  /* extern, launch: the side of the memory that it uses */
     int number;                   /* symbol: axis; extern: position among the program's externs; join: its extern's */
     const CiExpr *symbol, *value; /* symbol; for: var and extent; define: symbol and limit */
     const char *text;             /* comment, check */
-    const CiBuffer **frees;       /* test: what the block holds there */
+    const CiBuffer **frees;       /* test: buffers that the block has allocated there */
     int nfrees;
     bool is_parallel; /* for: its iterations may run at the same time */
     int match; /* for, while, if, else: the line that closes the block: its else or end */
@@ -143,42 +143,42 @@ typedef struct CiWrapper {
     const CiKernels *kernels; /* loops, buffers, results through it */
     const CiMachine *machine;
     CiOptions options;
-    const CiShapeEnv *env; /* where symbols come from; NULL: extents that inputs show */
-    const CiBuffer **buffers; /* by id: those of the loops, then copies made here */
+    const CiShapeEnv *env; /* sources of symbols; NULL: sizes of inputs */
+    const CiBuffer **buffers; /* by id: the buffers of the loops, then copies that the wrapper adds */
     int nbuffers, capbuffers;
     int nsides;
-    const CiBuffer ***sides; /* per side, per buffer of the loops: itself, its copy there, or NULL */
+    const CiBuffer ***sides; /* by side and buffer of the loops: the buffer, its copy there, or NULL */
     CiSide *side_of;         /* per buffer, copies included */
-    int capsides;            /* of side_of, pool_of and pinned */
-    int first_pool;           /* pools are the buffers from here on */
-    const CiBuffer **pool_of; /* per buffer: whose memory its own is part of; NULL: it has its own */
-    CiSide *pinned; /* per buffer: the device that reaches this host memory by itself; 0: none */
+    int capsides;            /* capacity of side_of, pool_of and pinned */
+    int first_pool;           /* buffers from this number on are pools */
+    const CiBuffer **pool_of; /* per buffer: the pool that contains its memory; NULL: none */
+    CiSide *pinned; /* per buffer: the device that can access this host memory; 0: none */
     CiLine *lines;
     int nlines, caplines;
-    CiLiveRanges *ranges; /* of the program's own; steps are lines, of a result `last` is the return */
-    const struct CiPartitions *partitions; /* NULL: without recordings */
-    int nexterns; /* CI_LINE_extern lines' numbers are below it */
-    int64_t peak_bytes; /* bytes at its worst, likely ones where sizes are not known */
+    CiLiveRanges *ranges; /* live ranges; steps are lines, and a result lives up to the return */
+    const struct CiPartitions *partitions; /* NULL: nothing is recorded */
+    int nexterns; /* exclusive upper bound of the numbers of CI_LINE_extern lines */
+    int64_t peak_bytes; /* peak memory in bytes; an estimate if sizes are unknown */
 } CiWrapper;
 
-/* Lives in the context of the loops. */
+/* Allocates the wrapper in the context of the loops. */
 CiWrapper *ci_wrap(const CiKernels *kernels, const CiOptions *options, const CiShapeEnv *env);
-/* All partitions are recorded; else those of loops whose launches take longer than their kernels. */
+/* True if all partitions are recorded; otherwise only those of loops whose launches take longer than their kernels. */
 bool ci_wrapper_records_all(const CiWrapper *wrapper);
-/* Whose memory the buffer's own is. */
+/* The side of the buffer's memory. */
 CiSide ci_wrapper_side(const CiWrapper *wrapper, const CiBuffer *buffer);
-/* True if the caller allocates the buffer of the host, if it can: it frees at once what others may then use, and the result of a library call
- * may take the place. Such a buffer is in no pool. Threads of a parallel loop allocate by themselves. */
+/* True if the caller's allocator, if there is one, allocates this host buffer: a library call may then return its result in other
+ * memory. Such a buffer is in no pool. False for buffers of parallel loops, whose threads allocate memory themselves. */
 bool ci_wrapper_is_callers(const CiWrapper *wrapper, const CiBuffer *buffer);
 /* The side that a library call runs on. */
 CiSide ci_wrapper_side_of_call(const CiWrapper *wrapper, const CiExternItem *ext);
-/* Without device memory everything is. */
+/* True if the buffer is in host memory; always true without device memory. */
 bool ci_wrapper_is_on_host(const CiWrapper *wrapper, const CiBuffer *buffer);
 const CiLineRow *ci_line_row(CiLineKind kind);
 bool ci_line_opens(const CiLine *line);
 bool ci_line_closes(const CiLine *line);
-CiLineField ci_line_field(CiContext *ctx, const char *at, size_t length); /* by its name */
-/* The pattern of a row, filled in; expressions and texts in that style. */
+CiLineField ci_line_field(CiContext *ctx, const char *at, size_t length); /* the field with that name */
+/* Prints the pattern of a row with its fields replaced, and expressions and texts in that style. */
 void ci_line_print(CiText *out, const CiLine *line, const char *pattern, CiExprStyle style,
                    CiExprNames *names); /* of C; NULL: none */
 /* Calls visit for each buffer whose memory a line reads or writes (scalars are none). */
@@ -193,24 +193,25 @@ const char *ci_extern_print_name(const CiExtern *ext);
 /* Buffers are allocated before use, freed once, not used after; symbols defined before use. */
 void ci_wrapper_verify(const CiWrapper *wrapper);
 void ci_wrapper_print(CiText *out, const CiWrapper *wrapper);
-/* Lines of these kernels; the options are those they were made with. Fails through the kernels' context. */
+/* Parses lines that use these kernels. options: those with which the kernels were compiled. Fails through the kernels'
+ * context. */
 CiWrapper *ci_wrapper_parse(const CiKernels *kernels, const CiOptions *options,
                             const CiShapeEnv *env, const char *text);
 void ci_wrapper_print_python(CiText *out, const CiWrapper *wrapper);
-/* Prints after the source of its kernels. ci_wrapper_why_no_c: NULL, or why the program needs more
- * than C. */
+/* NULL, or why the program cannot be printed as C. */
 const char *ci_wrapper_why_no_c(const CiWrapper *wrapper);
 /* The name of an operation that a kernel computes by a loop of NumPy's; NULL: there is none. */
 const char *ci_wrapper_find_ufunc(const CiWrapper *wrapper);
+/* Prints the program as C, after the source of its kernels. */
 void ci_wrapper_print_c(CiText *out, const CiWrapper *wrapper, const CiProcs *procs);
-/* procs: of its kernels, whose launches are printed; source, flags, arch: of its kernels, what a compiler is given with it,
- * and the level of processors; NULL: left out. */
+/* procs: the procs of its kernels, whose launches are printed. source, flags, arch: the C source of its kernels, the compiler's
+ * flags, and the processor level; NULL: omitted. */
 void ci_wrapper_print_json(CiText *out, const CiWrapper *wrapper, const CiProcs *procs, const char *source,
                            const char *flags, const char *arch);
 
-/* Bytes of a part of a pool: whole lines of a cache, so that the next one begins with one. */
+/* Bytes of a buffer in a pool, rounded up to whole cache lines. */
 const CiExpr *ci_pool_capacity(CiSym *sym, const CiExpr *bytes);
-/* Of a dense buffer. */
+/* Bytes of a dense buffer. */
 const CiExpr *ci_buffer_bytes(CiSym *sym, const CiBuffer *buffer);
 
 #endif

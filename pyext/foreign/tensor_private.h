@@ -14,10 +14,10 @@ typedef struct CxTensorInput {
 
 typedef enum CxGiveKind {
     CX_GIVE_number,   /* a return of the program as an int */
-    CX_GIVE_result,   /* a return of the program as it is */
-    CX_GIVE_part,     /* a view of the memory of one */
+    CX_GIVE_result,   /* a return of the program, unchanged */
+    CX_GIVE_part,     /* a view of the memory of a return */
     CX_GIVE_argument, /* the argument itself */
-    CX_GIVE_view,     /* a view of the memory of one, from its first element on */
+    CX_GIVE_view,     /* a view of an argument's memory, from its first element on */
     CX_GIVE_size,     /* an int */
     CX_GIVE_constant
 } CxGiveKind;
@@ -25,9 +25,9 @@ typedef enum CxGiveKind {
 /* A value that a call returns. */
 typedef struct CxGive {
     CxGiveKind kind;
-    int index;          /* of the return or argument */
-    CiDtype dtype;      /* in which a part or view sees the memory */
-    int rank, at, count; /* numbers of the call: sizes, strides, offset; or the size */
+    int index;          /* number of the return or argument */
+    CiDtype dtype;      /* dtype of a part or view */
+    int rank, at, count; /* position and count in `numbers`: sizes, strides, offset; or the size */
     PyObject *constant;
 } CxGive;
 
@@ -37,14 +37,14 @@ typedef struct CxTensorProgram {
     PyObject *functions; /* capsule of torch */
     const CxTorch *torch;
     CxTorchDevice place;
-    int32_t dlpack; /* DLPack's number of its type of device */
+    int32_t dlpack; /* DLPack's device type */
     PyObject *eager; /* called with the arguments if the program cannot run with them */
-    /* The part of the graph whose tensors are on the host, if the device is another: a program whose results are
-     * further arguments, and the arguments that it takes. Or NULL. */
+    /* If the device is not the host: the program for the part of the graph whose tensors are on the host, and the
+     * arguments that it takes. Its results are further arguments of `program`. Or NULL. */
     PyObject *host;
     int *host_arguments, nhost_arguments;
     CxTensorInput *inputs;
-    int nargs; /* of the caller; results of `host` follow */
+    int nargs; /* number of the caller's arguments; results of `host` follow them */
     CxGive *gives;
     int ngives, nnumbers;
     const CiExpr **numbers;
@@ -65,7 +65,7 @@ typedef struct CxTensorBlock {
     CxHandle tensor;
 } CxTensorBlock;
 
-/* One call; arrays are per input unless it says otherwise. */
+/* The state of one call. Arrays have an item per input unless their comment says otherwise. */
 typedef struct CxTensorCall {
     CxRun run; /* first, because run.new_result gets its address */
     CxTensorProgram *program;
@@ -74,17 +74,17 @@ typedef struct CxTensorCall {
     PyObject **objects; /* owned */
     void **data;
     const int64_t **sizes, **strides;
-    CxHandle *copies; /* in the strides of the graph, or NULL */
+    CxHandle *copies; /* copies with the graph's strides, or NULL */
     bool *differs, *is_read;
     PyObject *list;    /* of the arguments, borrowed */
     bool is_wanted;    /* the program accepts the sizes */
-    bool has_dropped;  /* arguments: eager cannot run with them */
+    bool has_dropped;  /* arguments were released, so eager cannot run any more */
     CiSlot *scalars;   /* per input that is a number */
     int64_t *numbers;  /* per number of the returned values */
     CxHandle *buffers; /* per result buffer */
     void **memory;     /* per result buffer */
     bool *has_layout;  /* per result buffer: its layout is its owner's */
-    CxHandle *bases;   /* per return of the program, made when one is given */
+    CxHandle *bases;   /* per return of the program: its tensor, created on demand */
     bool *is_taken;    /* per return: its base has been returned */
     CxHandle *made;    /* per give */
     PyObject **given;  /* per returned value that is an argument; owned */
@@ -95,7 +95,7 @@ typedef struct CxTensorCall {
 /* tensor_call.c */
 PyObject *cx_tensor_program_call(PyObject *self, PyObject *const *args, size_t nargs, PyObject *names);
 
-/* tensor_memory.c: memory of a device between steps, and arguments that are not read again; as in CxRun. */
+/* tensor_memory.c: the functions take, give, drop and put of CxRun, and their end. */
 int32_t cx_tensor_take(void *arg, size_t bytes, void **block);
 void cx_tensor_give(void *arg, void *block);
 void cx_tensor_drop(void *arg, int input);

@@ -1,5 +1,5 @@
-/* Sizes during capture: functions that make, compare and decide them, and find their values when
- * a program runs. */
+/* Symbolic sizes during capture: functions that build and compare them, and that find the sources of their values when a
+ * program runs. */
 #ifndef CX_SIZE_H
 #define CX_SIZE_H
 
@@ -12,7 +12,7 @@ const CiExpr *cx_size_const(CxTracer *tracer, int64_t value);
 const CiExpr *cx_size_make(CxTracer *tracer, CiOp op, const CiExpr *a, const CiExpr *b);
 const CiExpr *cx_size_count(CxTracer *tracer, int rank, const CiExpr *const *sizes);
 bool cx_sizes_are_const(int count, const CiExpr *const *exprs, int64_t *values);
-bool cx_size_is_known(const CxTracer *tracer, const CiExpr *e); /* has a value in this call */
+bool cx_size_is_known(const CxTracer *tracer, const CiExpr *e); /* true if it has a value in this call */
 /* Returns -1 with an exception if e has no value because a size is marked unbacked; what: the
  * operation, for the message. */
 int cx_size_refuse(CxTracer *tracer, const CiExpr *e, const char *what);
@@ -20,14 +20,13 @@ int cx_size_values(CxTracer *tracer, int count, const CiExpr *const *exprs, int6
 void cx_size_samples(CxTracer *tracer, int count, const CiExpr *const *exprs, int64_t *values);
 void cx_size_sample_layout(CxTraced *x, int64_t *sizes, int64_t *strides); /* strides: or NULL */
 const CiExpr *cx_size_resolve(CxTracer *tracer,
-                             const CiExpr *e); /* data of earlier graphs as constants */
+                             const CiExpr *e); /* replaces symbols defined by earlier graphs by their values */
 /* Sets *most to an upper bound of e in terms of expressions older than `before` (ci_sym_count),
  * or to NULL if there is none. */
 int cx_size_most(CxTracer *tracer, const CiExpr *e, uint32_t before, const CiExpr **most);
 
-/* facts.c: adds and uses facts about sizes. token: forgets the fact; 0 for a check of the
- * program, -1 for a guard. cx_facts_decide runs inside of cx_protect and returns 1, 0, or -1 for
- * open. */
+/* facts.c: adds and uses facts about sizes. token: the number by which the fact is forgotten; 0 for a check of the program,
+ * -1 for a guard. cx_facts_decide runs inside of cx_protect and returns 1, 0, or -1 if the facts do not decide. */
 int cx_fact_add(CxTracer *tracer, CiRelation relation, const CiExpr *a, const CiExpr *b,
                 long token);
 int cx_fact_add_guard(CxTracer *tracer);
@@ -63,7 +62,7 @@ int cx_symbol_number(const CxTracer *tracer, const CxStorage *input);
 
 /* symbols.c */
 int cx_symbols_open(CxTracer *tracer);
-/* After a run, replaces sizes that were not to be decided by their values in this call. */
+/* After a run, replaces sizes that are marked unbacked by their values in this call. */
 void cx_symbols_reveal(CxTracer *tracer);
 /* Parses the text of an expression in a saved call ("s0", "2*s0 - 1", "8"), and prints one, or
  * an equation. NULL with an exception. */

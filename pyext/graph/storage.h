@@ -1,7 +1,7 @@
 /* Traced values.
  *
- * A Traced value is a storage and a view of it. A storage stands for memory: an argument, an
- * earlier result that is real by now (`value`), or a result that the pending graph will compute
+ * A Traced value is a storage and a view of it. A storage represents memory: an argument, an
+ * earlier result that has been computed (`value`), or a result that the pending graph will compute
  * (`node`). A write gives the storage a new version, which is another node. A view remembers the
  * version for which its node was made; if the version is old, the node is made again. A graph is
  * pending between two flushes. Its number is the tracer's `epoch`; a node of another epoch may
@@ -19,18 +19,18 @@ struct CxStorage {
     Py_ssize_t refs;
     CxTracer *tracer;       /* borrowed: a holder of the storage also holds the tracer */
     CxStorage *prev, *next; /* the tracer's list */
-    PyObject *value;        /* set if it is real; always set for kind python */
+    PyObject *value;        /* the real object, if it exists; always set for kind python */
     CxStorage *parents[2];  /* kind python: what the value was computed from */
     CxStorage *strong;      /* of a tagged number (tagged.c): the bool; else NULL */
-    CiDtype weak;           /* of a tagged number: that of Python's number if the bool is false */
-    CiNode *node;           /* of the current version, if epoch is the tracer's */
+    CiDtype weak;           /* of a tagged number: dtype of Python's number, if the bool is false */
+    CiNode *node;           /* node of the current version; valid if epoch is the tracer's */
     CiNode *input;          /* the node by which it entered that graph, or NULL */
     unsigned epoch, version;
-    unsigned scope;     /* of building in which node was made (rollback.c) */
+    unsigned scope;     /* scope in which node was built (rollback.c) */
     unsigned serial;      /* counts the storages of a tracer in the order of creation */
     /* The latest mark when its state was last recorded in the journal (version.c) */
     unsigned noted;
-    int source, position; /* position: among the returns of the run that made it real */
+    int source, position; /* position: number of the return of the run that computed it */
     bool is_written, is_specialized, is_seen;
     CxAccess access;
     CiKind kind;

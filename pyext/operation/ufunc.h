@@ -12,7 +12,7 @@
 /* ufunc.c, ufunc_fold.c */
 int cx_ufuncs_init(CxState *state);
 
-/* Its number; -1 if it has none, -2 with an exception. */
+/* The number of a ufunc; -1 if it has none, -2 with an exception. */
 int cx_ufunc_find(CxState *state, PyObject *ufunc);
 PyObject *cx_ufunc_call(CxTracer *tracer, int ufunc, int nargs, PyObject *const *args);
 /* A call by an operator. NumPy computes one without a loop if the operands are single numbers. */
@@ -42,13 +42,13 @@ typedef struct CxArg {
 typedef struct CxArgs {
     int nargs;
     CxArg args[3];
-    int rank; /* of all operands broadcast */
+    int rank; /* rank of the broadcast operands */
     const CiExpr *sizes[CI_MAX_RANK];
     CxTraced *out; /* borrowed; the destination of results, or NULL */
-    bool is_called; /* the ufunc itself: NumPy runs its loop for single numbers, too */
+    bool is_called; /* the user called the ufunc itself: NumPy runs its loop even for single numbers */
 } CxArgs;
 
-/* Both hold references until closed, also if opening failed. */
+/* Opens and closes the operands. They own references until they are closed; close them also if opening failed. */
 int cx_operands_open(CxTracer *tracer, int ufunc, int nargs, PyObject *const *args, CxArgs *out);
 void cx_operands_close(CxArgs *args);
 /* Returns false if NumPy refuses the shapes, or with an exception. */
@@ -67,9 +67,10 @@ PyObject *cx_ufunc_raise(CxTracer *tracer, int ufunc, CxArgs *args, PyObject *kw
 int cx_is_tagged_op(int ufunc, PyObject *a, PyObject *b);
 PyObject *cx_tagged_op(int ufunc, PyObject *a, PyObject *b);
 
-/* power.c: the operation that NumPy's loop uses if all its elements have this exponent, where op is the operation for
- * general exponents; and a power of an array by one run-time number. */
+/* power.c: the operation that NumPy's loop uses if all elements have this exponent. op: the operation for general
+ * exponents. */
 CiOp cx_short_power(const CxState *state, CiOp op, CiDtype dtype, double exponent);
+/* A power of an array by one run-time number. */
 CiNode *cx_power_by_number(CxTracer *tracer, CiOp op, const CxOperand *operands);
 
 /* ufunc_probe.c: sets the flags of the state that say how NumPy rounds. */
@@ -91,7 +92,7 @@ bool cx_ufunc_is_slow(CxState *state, CiOp op, CiDtype dtype);
 /* The op that calls NumPy's loop, if numerics requires its bits; else none. */
 CiOp cx_op_by_numpy(const CxTracer *tracer, CiOp op, CiDtype dtype);
 
-/* ufunc_report.c. [(name, character of the dtype, how the bits are had, the algorithm's source)] */
+/* ufunc_report.c. [(name, character of the dtype, how its bits are obtained, source of the algorithm)] */
 PyObject *cx_functions(CxState *state);
 /* (name, character, first, step, blocks) -> (blocks that differ from NumPy's, an operand's bits). */
 PyObject *cx_check_function(PyObject *module, PyObject *args);

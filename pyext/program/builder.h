@@ -6,7 +6,7 @@
 
 typedef struct CxBuilder {
     PyObject_HEAD CxState *state;
-    CiContext *ctx; /* owns graph; NULL after the graph was compiled */
+    CiContext *ctx; /* owns the graph; NULL after the graph was compiled */
     CiGraph *graph;
     CiNode **values; /* by their numbers */
     int nvalues, capvalues;

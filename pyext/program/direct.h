@@ -11,7 +11,7 @@
 typedef enum CxDrawFamily { CX_DRAW_new, CX_DRAW_legacy, CX_DRAW_python } CxDrawFamily;
 
 typedef struct CxDirect {
-    /* Of a ufunc whose operands and result have that dtype. */
+    /* By dtype: the ufunc's loop whose operands and result have that dtype. */
     PyUFuncGenericFunction loops[CI_DTYPE_COUNT];
     void *loop_data[CI_DTYPE_COUNT];
     PyArray_DotFunc *dots[CI_DTYPE_COUNT]; /* a . b of two vectors */
@@ -22,7 +22,7 @@ typedef struct CxDirect {
     const struct CxTorch *torch;
     int ntensors;
     double factors[2];
-    const struct CxAtenCall *aten; /* of a call by torch's dispatcher: that, and which of its results */
+    const struct CxAtenCall *aten; /* for a call by torch's dispatcher: the call, and the number of the result */
     int result;
     bool (*run)(const struct CxDirect *direct, const CiExternCall *call);
     /* May be called from any thread, whose float flags it sets. NULL: it may not. */
@@ -42,7 +42,8 @@ void cx_direct_reduce_init(CxState *state, CxDirect *direct, const char *name, c
  * exception. */
 int cx_direct_torch_init(CxDirect *direct, PyObject *torch_call);
 
-/* direct_aten.c: the same by (aten_call, number of the result, whether it is the first that the program takes). */
+/* direct_aten.c: like cx_direct_torch_init, from (aten_call, number of the result, whether it is the first result that the
+ * program uses). */
 typedef struct CxAtenCall CxAtenCall;
 int cx_direct_aten_init(CxDirect *direct, PyObject *torch_call);
 PyObject *cx_aten_call(PyObject *module, PyObject *args);

@@ -7,31 +7,31 @@
 extern PyType_Spec cx_program_spec, cx_builder_spec;
 typedef struct CxReturn {
     CiReturn layout; /* sizes and strides are NULL if they depend on the call */
-    /* Another return is the same buffer, or it is an argument's memory: it is copied. */
+    /* The return is copied, because another one has the same buffer, or because it is an argument's memory. */
     bool is_shared;
-    bool is_part;    /* it is a part of a buffer of rank 1 of which there is no other return */
+    bool is_part;    /* a part of a buffer of rank 1 that no other return uses */
 } CxReturn;
 typedef struct CxProgram CxProgram;
 struct CxProgram {
     PyObject_HEAD CxState *state;
     CiProgram *program;
-    CiProgram *former; /* of stencils, which runs that have begun may still need; or NULL */
-    bool is_former;    /* `program` is of stencils, until `build` has made another */
+    CiProgram *former; /* the program of stencils before, which current runs may still use; or NULL */
+    bool is_former;    /* `program` consists of stencils until `build` replaces it */
     CiContext *ctx; /* owns graph */
     CiGraph *graph; /* as captured; text() prints it and compiles it again */
     CiOptions options;
     PyObject *option_values; /* owns the option texts */
     const CiBackend *backend;
-    CiQueue queue; /* of its first device, without a stream */
-    PyObject *passes; /* from Python, used in its compile; or NULL */
+    CiQueue queue; /* queue of its first device, without a stream */
+    PyObject *passes; /* the user's passes for its compile; or NULL */
     PyObject *texts;
     PyObject *wrapper; /* the printed Python wrapper, when that runs the program */
     PyObject *user_backend; /* (name, function): the function runs the program; or NULL */
     int nbuffers, nreturns, nscalars;
     CxReturn *returns;
-    bool *is_scalar; /* per result buffer: it is one number, never an array */
+    bool *is_scalar; /* per result buffer: a number, not an array */
     int64_t work;
-    /* If no size exceeds it, a symbolic program has little work; 0: there is no such size. */
+    /* A symbolic program has little work if no size exceeds this one; 0: it always has more. */
     int64_t small;
     bool writes, is_symbolic; /* is_symbolic: sizes of inputs are read in each run */
     bool may_stop;            /* one of its checks may fail */
@@ -40,8 +40,8 @@ struct CxProgram {
     /* The reason why the host's backend runs it instead of the device's, or NULL. */
     PyObject *why_host;
     PyObject *key;      /* its key among the segments, or NULL */
-    double rent;        /* 0, or the seconds that it runs on stencils, or interpreted, before it is built */
-    PyObject *on_paid;  /* called once when its runs have taken the rent; or NULL */
+    double rent;        /* seconds that it runs interpreted or on stencils before it is built; or 0 */
+    PyObject *on_paid;  /* called once when its runs have taken `rent` seconds; or NULL */
     double spent;       /* seconds that it has run */
 };
 /* The shape of a result buffer, if its memory is returned in another shape than the program's. */
@@ -86,7 +86,7 @@ typedef struct CxRun {
     void (*give)(void *arg, void *block);
     /* The program does not read this input again. Its caller has references to all; NULL: the run takes them. */
     void (*drop)(void *arg, int input);
-    /* Puts a tensor of torch in the place of memory that the run's caller has allocated; false: it cannot. */
+    /* Replaces memory that the run's caller has allocated by a tensor of torch; false if it cannot. */
     bool (*put_tensor)(void *arg, void *block, struct CxHandle *tensor, void *data);
     /* The stream of the program's one device, if the caller chooses it. */
     bool has_stream;
@@ -164,16 +164,17 @@ void cx_generators_close(CxGenerators *generators);
 
 /* replacement.c: the method copy_stencils; builds what takes the place of a program of stencils. */
 PyObject *cx_program_copy_stencils(PyObject *self, PyObject *args);
-/* The backend whose kernels run until another has built; NULL: there is none. */
+/* The backend whose kernels run until the other backend has built; NULL if there is none. */
 const CiBackend *cx_find_first(CxState *state, const CiBackend *backend, const CiOptions *options);
-/* A call has ended that ran the program, from `began` (nanoseconds) on: it pays for what calls on_paid. */
+/* Adds the time of a call that began at `began` (nanoseconds) and has run the program to `spent`. Calls on_paid when `spent`
+ * reaches `rent`. */
 void cx_program_pay(CxProgram *program, int64_t began);
 int cx_program_replace(CxProgram *program, PyObject *info);
 
 /* made.c */
 /* For fewer elements, keeping the GIL costs other threads less than releasing it costs this one. */
 #define RELEASE_WORK 65536
-/* Takes over what was made for the program. */
+/* Moves the results of a compile request to the program. */
 int cx_program_take(CxProgram *program, const CiRequest *request, PyObject *info);
 void cx_note_build(CxState *state, const CiGraph *graph, const CiCompileInfo *info);
 
@@ -186,10 +187,10 @@ CxProgram *cx_program_compile(CxState *state, CiContext *ctx, CiGraph *graph,
                               const CiOptions *options, PyObject *option_values,
                               const CiBackend *backend, PyObject *passes, const CiTextInput *given,
                               PyObject *info);
-bool cx_block_has_checks(const CiBlock *block);  /* one of its checks may fail */
+bool cx_block_has_checks(const CiBlock *block);  /* true if one of its checks may fail */
 bool cx_block_has_effects(const CiBlock *block); /* must run even if its values are unused */
 int cx_program_run(CxRun *run);
-/* Releases a program of the core. Other threads run while its devices end, which may wait for what these give them. */
+/* Releases a program of the core. The GIL is released while its devices finish, because they may wait for other threads. */
 static inline void
 cx_program_free(CiProgram *program)
 {

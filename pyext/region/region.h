@@ -1,4 +1,4 @@
-/* Blocks, the regions made of them, and marks for rollback. */
+/* Blocks, regions (for, while and if, which consist of blocks), and marks for rollback. */
 #ifndef CX_REGION_H
 #define CX_REGION_H
 
@@ -24,7 +24,7 @@ typedef struct CxBlock {
 /* The node of a Traced value, or of (block, number); NULL with an exception. */
 CiNode *cx_region_node(CxTracer *tracer, PyObject *value);
 bool cx_block_is_usable(CxBlock *block); /* else sets an exception */
-/* Closes the innermost open blocks until so many are left. */
+/* Closes the innermost open blocks until `count` are left. */
 int cx_blocks_unwind(CxTracer *tracer, int count);
 int cx_kind_from(PyObject *name);        /* -1 with an exception if there is no such kind */
 

@@ -6,9 +6,9 @@
 
 extern PyType_Spec cx_account_spec;
 
-/* C runs the calls of an account in the original function until `spent` has reached `due`. Then Python decides.
- * It also decides about a call of a larger class of sizes, and about the first calls whose sizes differ from those
- * of the call before: it learns which sizes vary. */
+/* C runs the calls of an account in the original function until `spent` has reached `due`. Then Python code decides how the
+ * next call runs. Python code also decides about a call of a larger size class, and about the first calls whose sizes differ
+ * from those of the call before, because it learns which sizes vary. */
 typedef struct CxAccount {
     PyObject_HEAD
     CxState *state;
@@ -18,10 +18,10 @@ typedef struct CxAccount {
     double price;            /* seconds that the latest build takes, or took */
     Py_ssize_t calls;
     int builds;
-    int changes;     /* calls whose sizes or ints were not those of the call before, at most CX_MAX_CHANGES */
+    int changes;     /* number of calls whose sizes or ints differed from the call before; at most CX_MAX_CHANGES */
     bool is_awaited; /* a build is */
-    bool is_unasked; /* Python has not been asked about the calls, so it learns no sizes from them */
-    bool is_changed; /* the latest call was one of those */
+    bool is_unasked; /* Python code has not seen the calls, and learns no sizes from them */
+    bool is_changed; /* the latest call was counted in `changes` */
     bool is_larger;  /* the sizes of the latest call were of a larger class than those before */
     PyObject *program, *why, *break_budget;
 } CxAccount;
@@ -33,15 +33,14 @@ typedef struct CxAccounts {
     CxAccount *list[CX_MAX_ACCOUNTS];
 } CxAccounts;
 
-/* A borrowed reference, or NULL. Notes the call's sizes; *asks: Python decides. */
+/* The account of a kind, borrowed, or NULL. Records the call's sizes. *asks: Python code decides about the call. */
 CxAccount *cx_accounts_find(CxAccounts *accounts, const CxKind *kind, bool *asks);
 /* A new reference: the account of a kind, made where there is none. If there are too many, the one used longest ago is
  * dropped. */
 PyObject *cx_accounts_open(CxState *state, CxAccounts *accounts, const CxKind *kind);
 void cx_accounts_clear(CxAccounts *accounts);
 PyObject *cx_accounts_list(const CxAccounts *accounts);
-/* True if a call is not timed, because many calls were short: then those that are timed stand for the others.
- * Counts it. */
+/* Counts a call. True if it is not timed: after many short calls, only some are timed, and represent the others. */
 bool cx_account_skips(CxAccount *account);
 
 /* The time of one call, without nested calls that are timed, too. */

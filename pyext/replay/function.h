@@ -11,11 +11,11 @@
 #include "replay/specialization.h"
 #include "replay/watched.h"
 
-/* Calls like the latest one in which NumPy was faster than the program: fn runs the next `count` of them without a look
- * at guards. That is right whatever the guards say, and a few calls later they are looked at again. */
+/* Calls of the kind for which NumPy was faster than the program. fn runs the next `count` of them without checking guards.
+ * The results are right in any case, because fn is the original function; the guards are checked again after these calls. */
 typedef struct CxLent {
     CxKind kind;
-    const PyObject *table; /* of the function then; only compared */
+    const PyObject *table; /* the function's table at that time; only compared */
     int count;
 } CxLent;
 
@@ -28,14 +28,14 @@ typedef struct CxFunction {
     CxBody body;
     CxLent lent;
     CxFirstCalls first_calls;
-    CxAccounts accounts;    /* of the kinds of calls that no specialization fits */
+    CxAccounts accounts;    /* for the kinds of calls that no specialization accepts */
     CxSplitCalls split_calls;        /* calls that a dispatcher runs */
     CxDeviceVariants variants;          /* variants for arguments that are device arrays */
     /* `latest` and `table` are replaced and counted with the GIL; a call holds a reference to
      * its own. */
     const PyObject *latest; /* the specialization that ran the last call; only compared */
     PyObject *where;        /* "model.py:12", for texts; or NULL */
-    int stance; /* a CxStance of its own; -1: compiled in every stance */
+    int stance; /* the function's own CxStance; -1: compiled in every stance */
     bool is_counted; /* in `stats` */
     CxWatched watched;
     int renewals; /* how often its parameters were refreshed */

@@ -52,7 +52,7 @@ PyObject *cx_guards_relations(const CxGuards *guards, bool with_own);
 /* The text of the expression with this index; NULL without an exception if it has none. */
 PyObject *cx_guards_text_of(const CxGuards *guards, int number);
 int cx_guards_number_of_text(CxGuards *guards, PyObject *text); /* -1 with an exception */
-/* Adds relations to what the tracer knows of its symbols. */
+/* Adds relations to the tracer's facts about its symbols. */
 int cx_guards_take_relations(CxTracer *tracer, PyObject *relations);
 
 #endif

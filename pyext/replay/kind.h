@@ -1,11 +1,11 @@
-/* Digests of calls, by which like ones are recognised without Python code. */
+/* Digests of calls. Calls with equal digests are recognised as similar without Python code. */
 #ifndef CX_KIND_H
 #define CX_KIND_H
 
 #include "state/state.h"
 
-/* kind: a digest of what calls have in common: classes, dtypes, ranks, flags, and which sizes are 0 or 1, but not sizes
- * and ints. sizes: a digest of sizes and ints; class: the number of bits of the largest. */
+/* kind: a digest of the arguments' classes, dtypes, ranks, flags, and of which sizes are 0 or 1; not of sizes and ints.
+ * sizes: a digest of sizes and ints; class: the number of bits of the largest. */
 typedef struct CxKind {
     uint64_t kind, sizes;
     int class;

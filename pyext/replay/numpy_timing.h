@@ -4,20 +4,20 @@
 
 #include "program/program.h"
 
-/* Threads may record times concurrently; some more are then recorded. */
+/* Threads may record times concurrently; then a few more times than needed are recorded. */
 typedef struct CxNumpyTiming {
-    bool is_wanted, is_lost; /* lost: the original function runs */
+    bool is_wanted, is_lost; /* lost: NumPy was faster, and the original function runs */
     bool times_long_calls;   /* calls that take long are timed, too */
-    bool is_earlier;         /* the time of NumPy is that of calls before the program was there */
+    bool is_earlier;         /* NumPy's time is that of calls before the program existed */
     bool wants_estimate;     /* NumPy's time is to be expected from the sizes of a call (cx_trial_expect) */
     int16_t counts[2];       /* calls timed: compiled, NumPy */
     int16_t calls;           /* since it was decided; not counted after the last review */
     int64_t best[2];         /* nanoseconds; of NumPy while no call is timed: expected, or 0 */
     int64_t spent;           /* nanoseconds of the compiled calls: NumPy is timed when it is expected to take less */
-    float far;               /* times slower that NumPy is expected to be, from which it is not timed */
+    float far;               /* NumPy is not timed if it is expected to be slower by this factor */
 } CxNumpyTiming;
 
-/* True if a program is worth timing: it calls libraries or accepts any size, or each call reads all
+/* Starts a trial if a program is worth timing: it calls libraries or accepts any size, or each call reads all
  * of its arguments (reads_all), and it gives exactly NumPy's bits. program may be NULL. */
 CxNumpyTiming cx_trial_of(const CxProgram *program, bool reads_all);
 /* Like cx_trial_of, for a piece between two Python steps. Any piece may compute less than its call
@@ -25,9 +25,9 @@ CxNumpyTiming cx_trial_of(const CxProgram *program, bool reads_all);
 CxNumpyTiming cx_trial_of_piece(const CxProgram *program);
 /* Like cx_trial_of, for a program that is interpreted or made of stencils because there is no compiler. */
 CxNumpyTiming cx_trial_of_unbuilt(const CxProgram *program);
-/* Like cx_trial_of, for any program that gives NumPy's bits. One for constant sizes is compared with the fastest
- * of several calls in NumPy, in seconds. If there were less, NumPy is timed. Loops are an exception if their calls
- * were not short, and the program is much faster than these and than the estimate of the graph; interpreted loops are none.
+/* Like cx_trial_of, for any program that gives NumPy's bits. A program for constant sizes is compared with `numpy`,
+ * the seconds of the fastest of `calls` earlier calls in NumPy. If there were too few, NumPy is timed. Except: NumPy is not
+ * timed for compiled loops whose calls were not short, if the program is much faster than these calls and the estimate.
  * compiled: the program's seconds if earlier ones are known, or 0. */
 CxNumpyTiming cx_trial_after(const CxProgram *program, double numpy, int calls, double compiled);
 /* The size class of a call whose arrays have this many elements. */
@@ -39,7 +39,7 @@ bool cx_has_regions(const CxProgram *program);
 void cx_trial_expect(CxNumpyTiming *trial, double numpy);
 /* Counts a call, and begins another trial when that is due. True if the original function runs the call. */
 bool cx_trial_chooses_numpy(CxNumpyTiming *trial);
-/* The number of next calls that the original function runs as well, without being asked; they are counted. */
+/* The number of further calls that the original function runs without a new decision. Counts them. */
 int cx_trial_lend(CxNumpyTiming *trial);
 /* True if calls are timed. */
 bool cx_trial_is_open(const CxNumpyTiming *trial);

@@ -1,4 +1,4 @@
-/* The struct of a recipe: recipe.c makes and runs it, saved.c writes it down. */
+/* A recipe: the steps that build a call's result from the program's returns. recipe.c creates and runs it, saved.c saves it. */
 #ifndef CX_RECIPE_H
 #define CX_RECIPE_H
 
@@ -8,7 +8,7 @@
 typedef struct CxPiece {
     CxPieceKind kind;
     int number; /* of a source or return */
-    int memo;   /* >= 0: the index under which the object is kept, because it is used again */
+    int memo;   /* >= 0: index in the memo, because the object occurs several times */
     CiKind value_kind;
     PyObject *object; /* constant, type */
     PyObject *names;  /* keys, field names */

@@ -13,19 +13,19 @@ typedef struct CxSpecialization CxSpecialization;
 PyObject *cx_specialization_new(CxState *state, CxProgram *program, CxGuards *guards,
                                 CxResult *result, int ninputs, CxInput *inputs,
                                 unsigned flags);
-/* Runs it on bound arguments. NULL without an exception if a guard or a check fails: no argument
- * has been changed, and the original function runs. */
-/* UNUSUAL: it would match for usual sizes. NUMPYS: it matches, but NumPy runs the call: see
- * numpy_timing.h. */
+/* The answer of cx_specialization_call. UNUSUAL: it would match for usual sizes. NUMPYS: it matches, but NumPy runs the call
+ * (see numpy_timing.h). */
 typedef enum CxMatchResult { CX_NO_MATCH, CX_UNUSUAL, CX_MATCH, CX_NUMPYS, CX_CHECK_FAILED } CxMatchResult;
-/* The outcome of a call. suspects: float flags about which NumPy must be asked; CALLED_ONCE: not
- * by repeating the call, which would write or draw again. trial: that of the call's size class. */
+/* The outcome of a call. suspects: floating-point flags that NumPy must confirm. CALLED_ONCE: the call must not be repeated to
+ * confirm them, because it would write or draw again. trial: the trial of the call's size class. */
 enum { CX_CALLED_ONCE = 1 << 8 };
 typedef struct CxOutcome {
     CxMatchResult answer;
     unsigned suspects;
     CxNumpyTiming *trial;
 } CxOutcome;
+/* Runs the specialization on bound arguments. NULL without an exception if a guard or a check fails: no argument has been
+ * changed, and the original function runs. */
 PyObject *cx_specialization_call(CxSpecialization *spec, PyObject *const *args, Py_ssize_t nargs,
                                  CxOutcome *outcome);
 PyObject *cx_specialization_why(CxSpecialization *spec, PyObject *const *args, Py_ssize_t nargs);
@@ -38,7 +38,7 @@ void cx_specialization_set_words(CxSpecialization *spec, PyObject *names, PyObje
 PyObject *cx_saved_parts(const CxProgram *program, const CxGuards *guards, const CxResult *result,
                          int ninputs, const CxInput *inputs);
 
-/* undo.c: what a run changes, saved before it. */
+/* undo.c: saves the arguments that a run changes, and restores them. */
 bool cx_draws_any(const CxGuards *guards);
 PyObject *cx_undo_save(const CxGuards *guards, PyObject *const *values, const CiGraph *graph,
                        const CxInput *inputs);

@@ -1,4 +1,4 @@
-/* Calls that a function's dispatcher runs, recognised without Python code. */
+/* Calls that a function's dispatcher runs. They are recognised by their kind, without Python code. */
 #ifndef CX_SPLIT_CALLS_H
 #define CX_SPLIT_CALLS_H
 

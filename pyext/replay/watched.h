@@ -1,4 +1,4 @@
-/* Detects tools that record the lines of a call; the original function runs then. */
+/* Detects debuggers, profilers and coverage tools, which record the lines of a call. Then the original function runs. */
 #ifndef CX_WATCHED_H
 #define CX_WATCHED_H
 

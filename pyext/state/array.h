@@ -6,7 +6,7 @@
 
 int cx_arrays_init(CxState *state);
 CiDtype cx_dtype_of_descr(PyArray_Descr *descr); /* CI_DTYPE_none if the core has no such dtype */
-/* Of an operand of a ufunc's loop: NumPy compares int64 with uint64 as long long. */
+/* The dtype of an operand of a ufunc's loop. It differs if NumPy compares int64 with uint64, which it does as long long. */
 CiDtype cx_dtype_in_loop(PyArray_Descr *descr);
 CiDtype cx_dtype_of_object(CxState *state, PyObject *dtype);
 PyArray_Descr *cx_descr(CxState *state, CiDtype dtype); /* borrowed */
@@ -28,7 +28,7 @@ typedef enum CxAccess {
 } CxAccess;
 /* False after the first write to an array of CX_WARNS_OF_WRITES. */
 bool cx_array_warns(PyObject *array);
-/* A view of base's memory; strides and offset in bytes. */
+/* Creates a view of base's memory; strides and offset are in bytes. */
 PyObject *cx_array_view(CxState *state, PyObject *base, CiDtype dtype, int rank,
                         const int64_t *sizes, const int64_t *strides, int64_t offset,
                         CxAccess access);
@@ -40,7 +40,7 @@ PyObject *cx_scalar_from(CxState *state, CiDtype dtype, CiKind kind, const void 
 int cx_scalar_element(PyObject *scalar, void *out);
 /* The value of a number or NumPy scalar as a constant. 1: it is out of the dtype's range. */
 int cx_const_of(CxState *state, PyObject *value, CiDtype dtype, CiConst *out);
-/* A Python number in the slot of its dtype. */
+/* Stores a Python number in the slot of its dtype. */
 int cx_slot_from(PyObject *value, CiDtype dtype, CiSlot *slot);
 int cx_code_of_number(PyObject *value, bool *is_strong); /* -1 if it is not a number */
 /* Strides of the same memory under another shape; false if NumPy would copy. */

@@ -1,4 +1,4 @@
-/* Differences between the supported versions of CPython and NumPy, in one place. */
+/* Hides the differences between the supported versions of CPython and NumPy. */
 #ifndef CX_COMPAT_H
 #define CX_COMPAT_H
 
@@ -98,8 +98,7 @@ cx_restore_exception(PyObject *exception)
 #endif
 }
 
-/* The current exception while other code runs that may not see it; no code of Python's runs, as it may where an
- * exception is taken. */
+/* Saves the current exception while other code runs that must not see it. Unlike cx_take_exception, this runs no Python code. */
 typedef struct CxAside {
     PyObject *type, *value, *traceback;
 } CxAside;

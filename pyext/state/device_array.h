@@ -22,7 +22,7 @@ typedef struct CxDeviceArray {
 } CxDeviceArray;
 
 extern PyType_Spec cx_device_object_spec;
-/* The cinductor.Array with this handle, made where there is none; steals the handle. */
+/* The cinductor.Array of this handle, created if there is none. Steals the handle. */
 PyObject *cx_device_array_object(CxState *state, PyObject *handle);
 /* The value, or the Array of a handle on a device; steals the value, which may be NULL. */
 PyObject *cx_device_result(CxState *state, PyObject *value);
@@ -32,7 +32,7 @@ extern PyMethodDef cx_device_methods[], cx_device_memory_methods[];
 bool cx_is_device_array(const CxState *state, PyObject *array);
 /* True for an ndarray of a dtype that devices have, whose data pointer is not a device address. */
 bool cx_is_host_array(const CxState *state, PyObject *array);
-/* True for what an Array may have as its handle. */
+/* True for an array that may be the handle of an Array. */
 bool cx_is_handle(const CxState *state, PyObject *array);
 /* The owner of an array's memory if that is on a device, borrowed; else NULL. */
 CxDeviceMemory *cx_device_memory_of(const CxState *state, PyObject *array);
@@ -63,7 +63,7 @@ cx_has_devices(const CiOptions *options)
 {
     return options->device_index < 0;
 }
-/* The number that the device of an array has in programs with these options; 0 for the host's. */
+/* The number of an array's device in programs with these options; 0 for a host array. */
 int cx_device_number(const CxState *state, const CiOptions *options, PyObject *value);
 /* -1 with an exception if a program with these options cannot read the input on that device: a
  * kernel never accesses memory of another device. */

@@ -38,9 +38,9 @@ typedef struct CxResolved {
 /* State of builds on other threads, for autotuning: none, running, or to be stopped. */
 typedef enum CxAlongside { CX_ALONGSIDE_nothing, CX_ALONGSIDE_building, CX_ALONGSIDE_ending } CxAlongside;
 
-/* Times of a thread, in ns: of calls that an account has noted and of misses, and the part of it that the original
- * functions would not have taken. An account subtracts what both have grown by during its call. worked: the thread's
- * processor time, as it was when that was read last. */
+/* Times of a thread, in ns. noted: calls that an account has recorded, and misses. aside: the part of it that the original
+ * functions would not have taken. An account subtracts the growth of both during its call. worked: the thread's processor
+ * time at the last reading. */
 enum { CX_TIMED = 16 };
 typedef struct CxTimed {
     int64_t noted, aside, worked, read;
@@ -67,7 +67,7 @@ typedef struct CxErrstate {
     unsigned ignored; /* flags */
     bool acts;        /* raises, calls, prints or logs for one */
 } CxErrstate;
-/* Flags about which NumPy was asked, and filters_changes at that time. */
+/* Floating-point flags that NumPy has confirmed, and the value of filters_changes at that time. */
 typedef struct CxAsked {
     unsigned flags, filters;
 } CxAsked;
@@ -108,13 +108,13 @@ typedef struct CxState {
     int stance;              /* a CxStance, for the process */
     bool has_stances;        /* some context has had its own stance */
     bool is_exact;           /* config.numerics is "exact": Python decides about calls on devices */
-    /* Legacy_draw.c: offset in a RandomState; 0: not searched yet, -1: not found. */
+    /* Offsets in a RandomState (legacy_draw.c) and in a random.Random (python_draw.c). */
     Py_ssize_t legacy_offset, twister_offset; /* 0: not searched for yet; -1: not found */
     bool warned_of_compiler;   /* a warning was given that the compiler fails */
-    CxErrstate errstate_read;  /* what errstate_latest does */
+    CxErrstate errstate_read;  /* the settings of errstate_latest */
     CxFilters filters;         /* the answer for filters_read, of this number */
     Py_ssize_t filters_count;
-    unsigned filters_changes;  /* how often filters were found to have changed */
+    unsigned filters_changes;  /* number of changes of the filters that were found */
     double build_factor;     /* time of builds on this machine, as a multiple of the estimate */
     int64_t clock;           /* nanoseconds that tests have stepped to, or 0: calls and builds are timed */
     int compiling;           /* open tracers */

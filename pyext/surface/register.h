@@ -1,4 +1,4 @@
-/* Devices from outside of the tree. */
+/* Registers devices that are implemented outside cinductor. */
 #ifndef CX_REGISTER_H
 #define CX_REGISTER_H
 

@@ -1,4 +1,4 @@
-/* Nodes of the pending graph that have operands. */
+/* Builds nodes of the pending graph that have operands. */
 #ifndef CX_BUILD_H
 #define CX_BUILD_H
 
@@ -16,15 +16,15 @@ CiNode *cx_build_pointwise(CxTracer *tracer, CiOp op, int nargs, const CxOperand
 CiNode *cx_build_cast(CxTracer *tracer, CxTraced *a, CiDtype dtype, CiKind kind);
 CiNode *cx_build_fold(CxTracer *tracer, CiOp op, CxTraced *a, int naxes,
                       const int *axes); /* reduce, argreduce, scan */
-/* A reduction in that order; its chunk is an expression of the tracer's sizes. */
+/* A reduction in the given order. pairwise->chunk is an expression of the tracer's sizes. */
 CiNode *cx_build_pairwise(CxTracer *tracer, CiOp op, CxTraced *a, int naxes, const int *axes,
                           const CiPairwise *pairwise);
 CiNode *cx_build_copy(CxTracer *tracer, CxTraced *a, const int8_t *order);
 CiNode *cx_build_concat(CxTracer *tracer, int nargs, CxTraced *const *args, int axis);
-/* The result has the layout of NumPy's elementwise loops, or C order. */
 /* Products of matrices along the last two axes; the other axes are broadcast. */
 CiNode *cx_build_product(CxTracer *tracer, CxTraced *const *args, int rank,
                          const CiExpr *const *sizes);
+/* A library call. The result has the layout of NumPy's elementwise loops (is_elementwise), or C order. */
 CiNode *cx_build_extern(CxTracer *tracer, CiOp op, const CiExtern *ext, CiDtype dtype, int nargs,
                         CxTraced *const *args, int rank, const CiExpr *const *sizes,
                         bool is_elementwise);

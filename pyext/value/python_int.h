@@ -1,4 +1,4 @@
-/* Operators of Python numbers while they are made into nodes of the graph. */
+/* Builds the nodes for an operator of Python numbers. */
 #ifndef CX_PYTHON_INT_H
 #define CX_PYTHON_INT_H
 
@@ -13,14 +13,14 @@ typedef struct CxNumber {
     int nargs;
     bool may_check, are_ints;
     bool has_products; /* a square is a product (cx_squares_are_products) */
-    bool is_either;  /* it may be NumPy's, so overflow is checked even if only low bits are used */
-    CiDtype want;    /* dtype for operations on an int and another kind */
+    bool is_either;  /* the result may be a NumPy number: overflow is checked even if only low bits are used */
+    CiDtype want;    /* dtype of an operation on an int and another number */
     CiDtype cast;    /* for a conversion: the dtype that one operand should get */
-    bool is_refused; /* it needs a check where none is possible */
+    bool is_refused; /* a check is needed but not possible */
 } CxNumber;
 
-/* Builds the node that body makes of its operands, as a Python number; value: what Python
- * computed, or NULL. NotImplemented: it made none. */
+/* Builds a Python number whose node `body` computes from the operands. value: Python's result in this call, or NULL.
+ * NotImplemented if body has built no node. */
 PyObject *cx_number_build(CxTracer *tracer, CxNumber *n, void (*body)(CiContext *ctx, void *arg),
                           PyObject *value);
 CiNode *cx_number_constant(CxNumber *n, CiDtype dtype, double value);

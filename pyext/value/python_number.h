@@ -47,8 +47,8 @@ cx_python_value(PyObject *o) /* borrowed; NULL if it is only known at run time *
     return cx_is_traced(o) ? ((CxTraced *)o)->storage->value : o;
 }
 
-/* python_data.c: the operation in the graph. NotImplemented: the graph has none. value: what
- * Python computed, or NULL. */
+/* python_data.c: adds the operation to the graph. NotImplemented if the graph has no such operation. value: Python's result in
+ * this call, or NULL. */
 PyObject *cx_python_data(CxTracer *tracer, int ufunc, PyObject *a, PyObject *b, PyObject *value);
 /* For tagged numbers. */
 PyObject *cx_python_data_either(CxTracer *tracer, int ufunc, PyObject *a, PyObject *b);

@@ -1,10 +1,11 @@
-/* Tagged numbers, which are of one class on one path and of another class on another. */
+/* Tagged numbers: their class depends on the path, for example int before a loop and float64 after an iteration. A run-time
+ * bool has the class. */
 #ifndef CX_TAGGED_H
 #define CX_TAGGED_H
 
 #include "value/value.h"
 
-/* Its bool `strong`, borrowed; NULL if it is not a tagged number. */
+/* The bool `strong` of a tagged number, borrowed; NULL for any other object. */
 static inline CxStorage *
 cx_tagged(PyObject *o)
 {

@@ -1,4 +1,4 @@
-/* How values enter the pending graph, become real, and are viewed. */
+/* Functions that add values to the pending graph, compute the real values, and create views. */
 #ifndef CX_VALUE_H
 #define CX_VALUE_H
 
@@ -12,7 +12,7 @@ int cx_check_writable(const CxTraced *target, const char *message);
 #define CX_OUTPUT_READONLY "output array is read-only"
 #define CX_ASSIGNED_READONLY "assignment destination is read-only"
 
-/* lift.c: how values enter. */
+/* lift.c: functions that create Traced values from objects. */
 PyObject *cx_tracer_array(CxTracer *tracer, PyObject *array, int source);
 PyObject *cx_tracer_array_of(CxTracer *tracer, PyObject *array, int source,
                              const CiExpr *const *sizes, const CiExpr *const *paddings);
@@ -69,9 +69,9 @@ PyObject *cx_make_part(CxTraced *x, bool imaginary, bool is_fortran);
  * differently, because the graph proves less than capture. */
 CxTraced *cx_size_fit(CxTraced *x, int rank, const CiExpr *const *sizes);
 
-/* Sets: whether two sets are equal in everything that Python can see; replacing items in their
- * slots. */
+/* set_items.c: true if two sets are indistinguishable to Python code, including their order. */
 PyObject *cx_are_placed_alike(PyObject *module, PyObject *args);
+/* Replaces items of a set in their slots. */
 PyObject *cx_exchange_items(PyObject *module, PyObject *args);
 /* list_column.c: a list of numbers as an array, and the numbers of an array stored in the list. */
 PyObject *cx_list_column(PyObject *module, PyObject *list);

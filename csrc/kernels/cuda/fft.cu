@@ -1,5 +1,5 @@
-/* Rows before and after cuFFT. S: a part. IS_REAL: elements of the operand are real. TAKES_REAL, GIVES_REAL: elements that
- * the transform takes and gives are. */
+/* Copies rows to the operands of cuFFT and from its results. Macros: S (type of a part), IS_REAL (the array's elements are real),
+ * TAKES_REAL and GIVES_REAL (elements of the transform's operand and result are real). */
 #include "kernels/cuda/rows.cuh"
 
 struct C {

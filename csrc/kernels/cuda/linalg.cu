@@ -1,6 +1,5 @@
-/* Around factorizations: views are copied into matrices by columns and back, small matrices are factored and solved by
- * one block each, and a factored matrix gives its determinant. S: a part of an element. IS_COMPLEX: an element has two.
- * GIVES_REAL: a result of kvalues is a part. */
+/* Kernels around factorizations: copy views to matrices by columns and back, factor and solve each small matrix with one block,
+ * and compute determinants. Macros: S (type of a part), IS_COMPLEX (an element has two parts), GIVES_REAL (kvalues gives parts). */
 #include "kernels/cuda/rows.cuh"
 
 enum { ALL, LOWER, UPPER, IDENTITY };

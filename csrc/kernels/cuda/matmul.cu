@@ -1,5 +1,5 @@
 /* A product of matrices with any strides: a block computes a tile of 64 times 64 elements, a thread 4 times 4 of it, from
- * strips of 16 in shared memory. IS_HALF: elements are f16. IS_COMPLEX: of parts P. Otherwise T is an element and S a sum. */
+ * strips of 16 in shared memory. Macros: IS_HALF (elements are f16), IS_COMPLEX (elements have parts P), else T (element), S (sum). */
 typedef long long L;
 #if IS_HALF
 typedef unsigned short uint16_t;

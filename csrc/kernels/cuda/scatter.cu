@@ -1,6 +1,5 @@
-/* Scatter with duplicate indices (device/cuda/scatter.c).
- * T: an element. S: a sum. INFINITE: the largest sum, as a number without a type. IDENTITY, COMBINE(a, b): the operation.
- * IS_PLACE: the last value of each target is stored. */
+/* Scatter with duplicate indices (device/cuda/scatter.c). Macros: T (element), S (sum), INFINITE (the largest sum, as a literal),
+ * IDENTITY and COMBINE(a, b) (the operation), IS_PLACE (the last value of each target is stored). */
 #include "kernels/cuda/await.cuh"
 typedef long long L;
 static __device__ S identity() { return (S)(IDENTITY); }

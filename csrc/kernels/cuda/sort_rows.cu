@@ -1,8 +1,8 @@
-/* Each row sorted by one block: a bitonic network (Batcher 1968) over items of 8 neighbours in the registers of each
- * thread. Items less than 8 apart are compared within a thread, those of a warp by shuffles, others through shared
- * memory, which also transposes the result so that neighbouring threads store neighbouring elements. An item is a key, or
- * with PLACES a key and its position in the row, which makes the sort stable. The order of the items before the sort has
- * no effect, so loads are contiguous. IS_NARROW: a key has 32 bits. */
+/* Sorts each row by one block, with a bitonic network (Batcher 1968) over 8 items in the registers of each thread. Macros: PLACES
+ * (an item is a key and its position, which makes the sort stable; else a key), IS_NARROW (keys have 32 bits).
+ *
+ * Items less than 8 apart are compared within a thread, those of a warp by shuffles, others through shared memory. Shared
+ * memory also transposes the result, so that stores are contiguous. Loads are contiguous: the order before the sort is free. */
 #include "kernels/cuda/keys.cuh"
 
 #if !PLACES || IS_NARROW /* the item is a number: a key, or a key of 32 bits above its position */

@@ -1,9 +1,9 @@
 /* Exact sums at indices (device/cuda/scatter.c), whose order does not matter: superaccumulators of fixed point, as in
- * Collange, Defour, Graillat & Iakymchuk 2015. T: an element. U: its bits. FRACTION: of them, of the fraction. PARTS: pieces of
- * PART_BITS bits that a fraction consists of, of which each is added by one atomic operation.
+ * Collange, Defour, Graillat & Iakymchuk 2015. Macros: T (element), U (its bits), FRACTION (bits of the fraction), PARTS (pieces of a
+ * fraction, each of PART_BITS bits and added by one atomic operation), LEAST (exponent of the least float).
  *
  * A sum is LIMBS numbers. Number k counts units of 2**(16 k) times the least float; a piece goes to the number of the
- * highest unit that divides it. The last number says which infinities and NaN were added. LEAST: the exponent of the least float. */
+ * highest unit that divides it. The last number records which infinities and NaN were added. */
 #include "kernels/cuda/await.cuh"
 typedef long long L;
 typedef unsigned long long M;

@@ -1,10 +1,9 @@
-/* Procs as C: statements, values in lanes as vectors of the compilers' own kind (GCC and Clang have
- * the same), and the helpers that these call.
+/* Prints procs as C. Values in lanes use the vector types that GCC and Clang share; operations that these lack are
+ * calls of helper functions.
  *
- * A number in lanes is a vector of its type; a half one of floats, as it is computed; a complex
- * number a pair of vectors. A bool is a mask, -1 where it is true, as wide as what was compared;
- * one that comes from memory, or goes there, is a byte of 0 or 1. In lanes that are not live a
- * value is that of a live one: what is computed from it raises no flag of its own. */
+ * A number in lanes is a vector of its type, a narrow float a vector of floats, a complex number a pair of vectors. A
+ * bool is a mask, whose lanes are -1 (true) or 0 and as wide as the operands of the comparison; in memory it is a byte of 0
+ * or 1. A lane that is not live has the value of a live lane, so that it raises no floating-point flag of its own. */
 #ifndef CI_TARGET_C_C_H
 #define CI_TARGET_C_C_H
 
@@ -16,31 +15,31 @@ typedef struct CiCPrinter CiCPrinter;
 
 /* The differences between C-like languages. */
 typedef struct CiCDialect {
-    /* NULL: as C has it; else the last one of those that are printed, neighbours from stmt on. */
+    /* Prints stmt, and perhaps statements after it, and returns the last one printed; NULL: C's text is printed. */
     const CiStmt *(*statement)(CiCPrinter *p, const CiStmt *stmt);
     void (*let)(CiCPrinter *p, const CiStmt *let); /* in lanes */
     void (*store)(CiCPrinter *p, const CiStmt *store);
     const char *(*math)(CiCPrinter *p, CiOp op, CiDtype dtype, int lanes);
     const char *(*argument)(CiCPrinter *p, const CiMemory *memory);
     void (*alloc)(CiCPrinter *p, const CiMemory *memory);
-    /* A store that combines, where several threads may be at one element. */
+    /* Prints a store that combines, if several threads may access one element. */
     void (*atomic)(CiCPrinter *p, const CiStmt *store);
-    /* The element of a load, and of a store that does not combine, that others touch now. */
+    /* The text of a load or a plain store of an element that other threads may access at the same time. */
     const char *(*load_now)(CiCPrinter *p, const char *element);
     const char *(*store_now)(CiCPrinter *p, const char *element, const char *value);
     /* A compress has a single writer: a rejected element may be stored too, because the next one
      * overwrites it. */
     bool packs_alone;
     const char *global; /* before a pointer's type, for memory of the device; "" in C */
-    /* Where a buffer, by number, lies for the world outside. */
+    /* The address of a buffer, by number, as the caller passed it. */
     const char *(*own_memory)(CiCPrinter *p, int number);
-    /* Of memory that each thread of a block has an element of; NULL: there is none. */
+    /* The element of memory that has one element per thread of a block; NULL: the dialect has no such memory. */
     const char *(*thread_element)(CiCPrinter *p, const CiMemory *memory, const CiExpr *index);
 } CiCDialect;
 
 struct CiCPrinter {
     const CiCDialect *dialect;
-    const char *index_type; /* of loops and bound symbols */
+    const char *index_type; /* type of loop variables and bound symbols */
     CiEmitter *base;
     CiContext *ctx;
     CiSym *sym;
@@ -49,25 +48,25 @@ struct CiCPrinter {
     bool has_routines; /* libmvec has the machine's vector routines */
     CiText helpers;   /* types and functions used so far, callees first */
     CiMap *known;     /* their names, interned */
-    /* of the proc being printed */
+    /* State of the proc being printed. */
     const CiProc *proc;
     CiText *out;
-    bool has_loops_left;    /* that the compiler is to make vectors of */
+    bool has_loops_left;    /* the C compiler should vectorize some loop */
     const CiStmt **defined; /* per value: its statement */
-    int *uses;              /* per value: how often it is an operand */
-    const int *swap_groups; /* per parameter: the first of those that may have each other's memory,
-                               -1 if it keeps its own; NULL: all do */
-    const char *moves_from; /* of elements that are moved back, this one's; NULL: all are */
+    int *uses;              /* per value: number of uses as an operand */
+    const int *swap_groups; /* per parameter: the first parameter of its group, whose members may
+                               exchange their memory; -1: it is not swapped; NULL: nothing is */
+    const char *moves_from; /* the first of the elements that this thread moves back; NULL: it moves all */
     int moves_step;
-    CiMap *lane_symbols; /* bound in lanes: symbol -> its bind */
-    int *pointers, npointers, cappointers; /* that are declared here, and by number: */
+    CiMap *lane_symbols; /* symbols bound in lanes: symbol -> its bind */
+    int *pointers, npointers, cappointers; /* numbers of the pointers declared in this scope */
     bool *has_pointer;
 };
 
 CiCPrinter *ci_c_printer_new(CiContext *ctx, const CiCInstructions *instructions, int vector_bytes);
 void ci_c_printer_open(CiCPrinter *p, CiContext *ctx, const CiCInstructions *instructions, int vector_bytes);
 
-/* NULL when an operation in lanes is vector instructions, else the reason. */
+/* NULL if the machine has vector instructions for the operation, else the reason. */
 const char *ci_c_why_not_vector(CiContext *ctx, CiOp op, CiDtype operand, CiDtype result);
 /* The routine of libmvec for one full vector of f32 or f64: "_ZGVeN16v_expf". */
 void ci_c_math_symbol(const CiCInstructions *instructions, CiOp op, CiDtype dtype, int vector_bytes,
@@ -77,10 +76,10 @@ void ci_c_math_symbol(const CiCInstructions *instructions, CiOp op, CiDtype dtyp
 const char *ci_c_type(CiCPrinter *p, CiDtype dtype, int lanes);
 CiDtype ci_c_mask_dtype(int bytes);
 const char *ci_c_mask_type(CiCPrinter *p, int bytes, int lanes);
-/* Notes a helper; true where it is new, and then its text must follow. */
+/* Records that the source uses a helper. True if it is new: then the caller prints its text. */
 bool ci_c_needs(CiCPrinter *p, const char *name);
 bool ci_c_has(const CiCPrinter *p, const char *name);
-/* The words before a helper whose calls are inlined, or rare. */
+/* The words before the definition of a helper that is inlined (ci_c_inline) or rarely called (ci_c_cold). */
 const char *ci_c_inline(CiCPrinter *p);
 const char *ci_c_cold(CiCPrinter *p);
 
@@ -91,12 +90,12 @@ const char *ci_c_pointwise(CiCPrinter *p, CiOp op, CiDtype operand, int lanes,
  * quirks.def). Other casts are unchanged. */
 const char *ci_c_before_cut(CiCPrinter *p, CiDtype from, CiDtype to, int lanes, const char *value);
 const char *ci_c_cut_int(CiCPrinter *p, CiDtype from, CiDtype to, int lanes, const char *value);
-/* print.c: a cast of one element, hidden as above. */
+/* print.c: a cast of one element, hidden from the optimizer likewise. */
 const char *ci_c_cast(CiCPrinter *p, CiDtype from, CiDtype to, const char *value);
 /* helpers.c: names of functions; a choice as an expression. */
 const char *ci_c_where(CiCPrinter *p, CiDtype dtype, int lanes, const char *mask, const char *yes,
                        const char *no);
-/* NULL where no instruction is named; plain: the expression over a and b. */
+/* max or min by an instruction; NULL if there is none. plain: C's expression over a and b. */
 const char *ci_c_extreme(CiCPrinter *p, CiOp op, CiDtype dtype, int lanes, const char *plain);
 /* a*b + c in each lane, rounded once: a function of the three. */
 const char *ci_c_fused(CiCPrinter *p, CiDtype dtype, int lanes);
@@ -104,16 +103,16 @@ const char *ci_c_rounding(CiCPrinter *p, const char *name, CiDtype dtype, int la
 const char *ci_c_math(CiCPrinter *p, CiOp op, CiDtype dtype, int lanes);
 const char *ci_c_load_part(CiCPrinter *p, CiDtype dtype, int lanes, const char *place,
                            const CiExpr *live);
-/* NULL where lanes are moved one by one. Of memory, a stride, (a vector,) and how many where
- * is_part. */
+/* The function that loads or stores a vector with a stride; NULL if lanes are moved one by one. Its arguments: memory, the
+ * stride, the vector (of a store), and the number of live lanes (if is_part). */
 const char *ci_c_strided(CiCPrinter *p, CiDtype dtype, int lanes, bool is_part, bool is_store);
 bool ci_c_has_pack(CiDtype dtype);
 /* The name of a function that compresses a vector, or NULL if lanes are compressed one by one. Its
  * arguments: memory, a vector, a mask, the number of live lanes, and the capacity. */
 const char *ci_c_pack(CiCPrinter *p, CiDtype dtype, int lanes);
-/* A function of n: a mask with so many bytes per lane, true in lanes below n. */
+/* The function of n that returns a mask, `bytes` per lane, true in the lanes below n. */
 const char *ci_c_first_lanes(CiCPrinter *p, int bytes, int lanes);
-/* Shifts each lane by its own number of bits; NULL: the operator does. */
+/* The function that shifts each lane by its own number of bits; NULL: the operator does it. */
 const char *ci_c_lane_shift(CiCPrinter *p, const char *sign, CiDtype dtype, int lanes);
 const char *ci_c_find_lane(CiCPrinter *p, int bytes, int lanes); /* the first one of a mask that is true */
 const char *ci_c_store_part(CiCPrinter *p, CiDtype dtype, int lanes, const char *place,
@@ -123,16 +122,18 @@ const char *ci_c_store_part(CiCPrinter *p, CiDtype dtype, int lanes, const char 
 const char *ci_c_convert(CiCPrinter *p, CiDtype from, CiDtype to, int lanes, const char *value);
 const char *ci_c_splat(CiCPrinter *p, CiDtype dtype, int lanes);
 
-/* narrow.c: a vector of a narrow float, which is one of floats; of another dtype the value itself. The
- * value rounded, and converted from and to elements of memory, which are uint16. */
+/* narrow.c: narrow floats, whose values are vectors of floats and whose elements in memory are uint16. Rounds a
+ * value, converts it from memory, and to memory. A value of another dtype is returned unchanged. */
 const char *ci_c_rounded(CiCPrinter *p, CiDtype dtype, int lanes, const char *value);
 const char *ci_c_widened(CiCPrinter *p, CiDtype dtype, int lanes, const char *value);
 const char *ci_c_narrowed(CiCPrinter *p, CiDtype dtype, int lanes, const char *value);
 
-/* place.c. Declares the pointer of an access, unless a block around it has; at the end of a block, its pointers end. */
+/* place.c. Declares the pointer of an access, unless an enclosing block has declared it. ci_c_leave_pointers ends the
+ * scope of the pointers that a block declared. */
 void ci_c_declare_pointer(CiCPrinter *p, const CiStmt *stmt);
 void ci_c_leave_pointers(CiCPrinter *p, int outside);
-/* A pointer to the element that the statement accesses; of a prefetch, which may be out of bounds, a number. */
+/* A pointer to the element that the statement accesses. The address of a prefetch, which may be out of bounds, is computed
+ * as an integer. */
 const char *ci_c_pointer(CiCPrinter *p, const CiStmt *stmt);
 /* The pointer to memory; an element of it as an lvalue. */
 const char *ci_c_memory(CiCPrinter *p, const CiMemory *memory);
@@ -167,14 +168,14 @@ ci_c_width(CiDtype dtype)
     return (int)ci_dtype_size(ci_dtype_compute(dtype));
 }
 
-/* masks.c. A bool as a mask of so many bytes a lane; as bytes that are 0 or 1. */
+/* masks.c. Converts a bool to a mask of `bytes` per lane, or to bytes of 0 or 1. */
 const char *ci_c_as_mask(CiCPrinter *p, int value, int bytes);
 const char *ci_c_as_bytes(CiCPrinter *p, int value);
 const char *ci_c_first_true(CiCPrinter *p, int value);
-/* A mask with lanes of so many bytes, as bytes that are 0 or 1. */
+/* Converts a mask of `bytes` per lane to bytes of 0 or 1. */
 const char *ci_c_bytes_of_mask(CiCPrinter *p, int bytes, int lanes, const char *mask);
 
-/* lanes.c: a let, a store in lanes. */
+/* lanes.c: prints a let, a compress or a store in lanes. */
 void ci_c_print_vector_let(CiCPrinter *p, const CiStmt *let);
 void ci_c_print_vector_pack(CiCPrinter *p, const CiStmt *call);
 void ci_c_print_vector_store(CiCPrinter *p, const CiStmt *store);
@@ -184,16 +185,16 @@ const int *ci_c_swap_groups(CiContext *ctx, const CiProc *proc);
 void ci_c_print_swap(CiCPrinter *p, const CiStmt *swap);
 void ci_c_print_moved_back(CiCPrinter *p);
 
-/* print.c. Statements; a condition of all tests of one. */
+/* print.c. Prints statements; ci_c_conditions returns the conjunction of a statement's tests. */
 void ci_c_begin_proc(CiCPrinter *p, const CiProc *proc, CiText *body);
 void ci_c_print_block(CiCPrinter *p, const CiStmts *block);
 void ci_c_print_let(CiCPrinter *p, const CiStmt *let);
 void ci_c_print_stored(CiCPrinter *p, const CiStmt *store);
 const char *ci_c_conditions(CiCPrinter *p, const CiStmt *stmt);
-/* A let of one lane, of named operands. */
+/* The expression of a let of one lane, over named operands. */
 const char *ci_c_operation(CiCPrinter *p, const CiStmt *let, const char *const *names);
 
-/* function.c: a proc as a function of CiKernelFunction's type; p->helpers has what it calls. */
+/* function.c: prints a proc as a function of type CiKernelFunction. p->helpers has the helpers that it calls. */
 void ci_c_print_proc(CiCPrinter *p, CiText *out, const CiProc *proc);
 
 #endif

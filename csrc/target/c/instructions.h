@@ -1,42 +1,43 @@
-/* Instructions of a CPU family for operations that C and the compilers' vectors do not have. Each is an expression
- * for the body of a helper, over vectors a and b of `type`; NULL: there is no instruction, and C is printed. */
+/* The table of a CPU family's instructions, for operations that C and the compilers' vector types lack. Each function
+ * returns the C text of an intrinsic, for the body of a helper whose arguments are vectors a, b and c. It returns NULL if
+ * there is no instruction; then plain C is printed. */
 #ifndef CI_TARGET_C_MACHINE_H
 #define CI_TARGET_C_MACHINE_H
 
 #include "target/emit.h"
 
 typedef struct CiCInstructions {
-    bool is_portable; /* nothing that a version of a compiler may lack */
-    /* floor, ceil, trunc, rint or sqrt: a statement that ends with a return. */
+    bool is_portable; /* every supported compiler has all of these instructions */
+    /* floor, ceil, trunc, rint or sqrt, as a return statement. */
     const char *(*rounding)(CiContext *ctx, const char *function, CiDtype dtype, int bytes);
-    /* a*b + c, rounded once: a statement likewise. */
+    /* fma(a, b, c), as a return statement. */
     const char *(*fused)(CiContext *ctx, CiDtype dtype, int bytes, int vector_bytes);
-    /* The greater (max) or lesser (min) one, b where neither is; of a number that is no NaN. */
+    /* max or min, as an expression; b if the operands compare equal. The operands are no NaN. */
     const char *(*extreme)(CiContext *ctx, const char *instruction, CiDtype dtype, int bytes);
-    /* The integers of vector a in another width, as a vector of `type`: statements that end with a
-     * return. NULL: a compiler's own conversion is as fast. */
+    /* Converts the integers of vector a to another width, as a vector of `type`; statements that end with a return.
+     * NULL: the compiler's own conversion is as fast. */
     const char *(*resized)(CiContext *ctx, const char *type, CiDtype from, CiDtype to, int lanes,
                            int vector_bytes);
-    /* A half's "round" or "narrow" of target/narrow.def: statements that change u and end with a return. NULL: those
-     * of narrow.def. */
+    /* The functions "round" and "narrow" of target/narrow.def for f16: statements that change u and end with a return.
+     * NULL: the text of narrow.def is printed. */
     const char *(*half)(CiContext *ctx, const char *function, int lanes, int vector_bytes);
-    /* False where no instruction shifts each lane of so many bytes by a number of its own; NULL: one always does. */
+    /* False if no instruction shifts each lane, `size` bytes wide, by its own count. NULL: there always is one. */
     bool (*has_lane_shifts)(int size, int vector_bytes);
     /* The highest bit of each byte of the vector `mask`, as an unsigned integer; NULL: no instruction collects them. */
     const char *(*byte_bits)(CiContext *ctx, int bytes, int vector_bytes);
-    /* The letter of the vector routines of the C library for registers of so many bytes; NULL: it
-     * has none, and its scalar functions stand in, lane by lane. */
+    /* The letter in the names of libmvec's routines for registers of that size. NULL: the C library has no vector
+     * routines, and its scalar functions are called for each lane. */
     char (*routines)(int vector_bytes);
-    /* Registers of that many bytes have masks, which move and pack elements of four and eight bytes;
-     * NULL: none have. The rest is there where this is. */
+    /* True if instructions on registers of that size take masks, for elements of four and eight bytes. NULL: none do.
+     * The functions below are called only if it returns true. */
     bool (*has_masks)(int vector_bytes);
-    /* Expressions, over the memory `m` and `n` live lanes. dtype: f32 or f64, as which all elements
-     * are moved; vector: the name of its type. A load takes other lanes from `first`. */
+    /* Load and store of the first `n` lanes at the address `m`, as expressions. dtype: f32 or f64, by the width of the
+     * elements; vector: the name of the vector's type. A load fills the other lanes from `first`. */
     const char *(*masked_load)(CiContext *ctx, CiDtype dtype, int bytes, const char *vector);
     const char *(*masked_store)(CiContext *ctx, CiDtype dtype, int bytes, const char *vector);
-    /* The bits of `mask` as an int; and a statement that stores the lanes of `v` whose bit of
-     * `chosen` is set side by side, n of them. */
+    /* The bits of the vector `mask` as an int. */
     const char *(*mask_bits)(CiContext *ctx, CiDtype dtype, int bytes);
+    /* Compress: a statement that stores the lanes of `v` whose bits in `chosen` are set contiguously; there are n. */
     const char *(*pack)(CiContext *ctx, CiDtype dtype, int bytes, const char *vector);
 } CiCInstructions;
 
