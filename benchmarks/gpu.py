@@ -1,11 +1,12 @@
 """`make bench-gpu`: compares cinductor with torch.compile, CuPy and JAX on one GPU.
 
-    python benchmarks/gpu.py [--out FOLDER] [--budget SECONDS] [--peers P,...] [PROGRAM ...]
+    python benchmarks/gpu.py [--out FOLDER] [--budget SECONDS] [--peers P,...] [--lanes N] [PROGRAM ...]
 
 The programs are those of gpu_programs.py. Each framework has one process, which runs every program from the same
 NumPy source (CuPy: uncompiled, over CuPy arrays) and compares its result with NumPy's on the host. All frameworks
-compile a program at the same time and are then timed in turn. A figure is the median of batches of calls between two
-waits for the device. "First call" is the time to compile and run while other frameworks compile, too. Peer
+compile a program at the same time and are then timed in turn. With --lanes N each framework has N processes, which
+compile N programs at the same time; nothing else runs while a program is timed. A figure is the median of batches of
+calls between two waits for the device. "First call" is the time to compile and run while others compile, too. Peer
 `torch-max` is torch.compile with mode "max-autotune-no-cudagraphs".
 
 Writes gpu.json after each program, and gpu.md and gpu.svg at the end. A later run with the same folder measures only
@@ -275,12 +276,11 @@ class Worker:
             self.process = None
 
 
-class Run:
-    """The workers, the results found so far and the time that is left."""
+class Lane:
+    """The host and one process of each framework, which work at one program."""
 
     def __init__(self, options, folder, log):
-        self.options, self.folder = options, folder
-        self.deadline = time.monotonic() + options.budget
+        self.timeout, self.folder = options.timeout, folder
         self.host = Worker("numpy", folder, options.most, log)
         self.guests = {peer: Worker(peer, folder, options.most, log) for peer in options.peers}
         self.pool = ThreadPoolExecutor(len(self.guests) + 1)
@@ -289,37 +289,75 @@ class Run:
 
     def ask_all(self, method, name, peers):
         """The answers of the given frameworks, which work at the same time."""
-        asked = {peer: self.pool.submit(self.guests[peer].ask, method, name, self.options.timeout) for peer in peers}
+        asked = {peer: self.pool.submit(self.guests[peer].ask, method, name, self.timeout) for peer in peers}
         return {peer: future.result() for peer, future in asked.items()}
 
-    def measure(self, name, made, following):
-        """All figures of one program. The host computes its result and makes the inputs of the next one meanwhile."""
-        program = gpu_programs.PROGRAMS[name]
+    def make(self, name):
+        self.made = self.host.ask("make", name, self.timeout)
+
+    def prepare(self, name, following):
+        """Compile and check a program. The host computes its result and makes the inputs of the next one meanwhile."""
+        program, made = gpu_programs.PROGRAMS[name], self.made
         wanted = self.pool.submit(self.prepare_host, name, following)
         found = self.ask_all("prepare", name, [p for p in self.guests if p.partition("-")[0] not in program.skips])
-        want, made_next = wanted.result()
-        working = [peer for peer, answer in found.items() if "error" not in answer]
+        want, working = wanted.result(), [peer for peer, answer in found.items() if "error" not in answer]
         if "error" not in want:
             for peer, answer in self.ask_all("check", name, working).items():
                 found[peer] |= answer
         for peer in working:
-            found[peer] |= self.guests[peer].ask("time", name, self.options.timeout)
-            found[peer]["bytes"] = made["bytes"] + found[peer].get("out", 0)
+            found[peer]["bytes"] = made.get("bytes", 0) + found[peer].get("out", 0)
         for path in self.folder.glob(f"{name}.*.npy"):
             path.unlink()
-        return found, made_next
+        return found
 
     def prepare_host(self, name, following):
-        want = self.host.ask("refer", name, self.options.timeout)
-        return want, self.host.ask("make", following, self.options.timeout) if following else None
+        want = self.host.ask("refer", name, self.timeout)
+        if following:
+            self.make(following)
+        return want
+
+    def time(self, name, found):
+        """Add the seconds of a call to what `prepare` found. Nothing else runs."""
+        for peer, answer in found.items():
+            if "error" not in answer:
+                answer |= self.guests[peer].ask("time", name, self.timeout)
 
     def copy_rate(self):
-        answers = [worker.ask("copy", "", self.options.timeout) for worker in self.guests.values()]
+        answers = [worker.ask("copy", "", self.timeout) for worker in self.guests.values()]
         return max((answer.get("rate", 0.0) for answer in answers), default=0.0)
 
     def close(self):
         for worker in (self.host, *self.guests.values()):
             worker.stop()
+        self.pool.shutdown()
+
+
+class Run:
+    """Lanes, which prepare programs at the same time, and the time until which programs are begun."""
+
+    def __init__(self, options, folder, log):
+        self.deadline = time.monotonic() + options.budget
+        self.lanes = [Lane(options, folder, log) for _ in range(options.lanes)]
+        self.pool = ThreadPoolExecutor(options.lanes)
+
+    def measure(self, names):
+        """Yield the names of programs and what is found about each one, until the budget is spent."""
+        width = len(self.lanes)
+        list(self.pool.map(lambda lane, name: lane.make(name), self.lanes, names))
+        for first in range(0, len(names), width):
+            if time.monotonic() > self.deadline:
+                print(f"the budget is spent before {names[first]}", file=sys.stderr)
+                return
+            now, later = names[first : first + width], names[first + width : first + 2 * width]
+            later += [None] * (len(now) - len(later))
+            prepared = list(self.pool.map(Lane.prepare, self.lanes, now, later))
+            for lane, name, found in zip(self.lanes, now, prepared):
+                lane.time(name, found)
+                yield name, found
+
+    def close(self):
+        for lane in self.lanes:
+            lane.close()
         self.pool.shutdown()
 
 
@@ -436,14 +474,10 @@ def write(options, found):
 
 def measure_all(options, run, found):
     names = [name for name in options.programs or gpu_programs.PROGRAMS if name not in found["programs"]]
-    found["copy"], tree = found["copy"] or run.copy_rate(), commit()
-    made = run.host.ask("make", names[0], options.timeout) if names else None
-    for name, following in zip(names, [*names[1:], None]):
-        if time.monotonic() > run.deadline or "error" in made:
-            print(f"not measured: {name} and what follows ({made.get('error', 'the budget is spent')})", file=sys.stderr)
-            break
-        found["programs"][name], made = run.measure(name, made, following)
-        row = found["programs"][name]
+    found["copy"], tree = found["copy"] or run.lanes[0].copy_rate(), commit()
+    for name, row in run.measure(names):
+        found["programs"][name] = row
+        found["programs"] = {key: found["programs"][key] for key in gpu_programs.PROGRAMS if key in found["programs"]}
         row.setdefault("cinductor", {})["commit"] = tree
         figures = "  ".join(f"{peer} {cell(row.get(peer)):>6}" for peer in options.peers)
         print(f"{name:24} {figures}  {ratio(row) or math.nan:.2f}", file=sys.stderr, flush=True)
@@ -456,6 +490,7 @@ def main():
     parser.add_argument("--out", type=Path, default=HERE / "out")
     parser.add_argument("--peers", default=",".join(PEERS), type=lambda text: text.split(","))
     parser.add_argument("--budget", type=float, default=1800, help="seconds after which no program is started")
+    parser.add_argument("--lanes", type=int, default=1, help="how many programs are prepared at the same time")
     parser.add_argument("--timeout", type=float, default=90, help="seconds for one step of one framework")
     parser.add_argument("--again", action="store_true")
     parser.add_argument("--most", type=int, default=1 << 62)

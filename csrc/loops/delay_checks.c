@@ -4,8 +4,8 @@
  * several checks.
  *
  * Checks come first in two cases. If they read few bytes of arguments and the rest of the program
- * reads many or calls a library, each has a launch of its own. The host waits for these launches
- * alone, and gives the device the rest meanwhile. If the host need not wait at all, a loop that only checks can be
+ * reads many or calls a library, they are launched before it, and without a call each has a launch of its own. The host
+ * waits for these launches alone, and gives the device the rest meanwhile. If the host need not wait at all, a loop that only checks can be
  * vectorized, which a gather cannot.
  *
  * A check precedes every effect that is visible outside: a store to an argument, a call with
@@ -139,12 +139,13 @@ check_first(const CiLoopRewriter *r, const Uses *uses)
     if (!find_all_checked(items, uses, is_checked, &bytes))
         return;
     int64_t most = CI_CHOOSE(r, check_bytes), own = ci_amount_likely(bytes);
-    if (own >= most || (!has_call(items) && ci_amount_likely(bytes_of_program(r->loops)) - own < most / 2))
+    bool calls = has_call(items);
+    if (own >= most || (!calls && ci_amount_likely(bytes_of_program(r->loops)) - own < most / 2))
         return;
     for (int k = 0; k < items->count; k++) {
         if (is_checked[k]) {
             items->items[count++] = items->items[k];
-            items->items[count - 1].nest->is_separate = true;
+            items->items[count - 1].nest->is_separate = !calls; /* a kernel beside a call ends before it */
         } else {
             late[nlate++] = items->items[k];
         }

@@ -854,10 +854,17 @@ def test_benchmark_programs(card, tmp_path):
         build_shared(tmp_path / "libcufft.so.12", "fake_cufft.c", "-lm")
         libraries = {"CINDUCTOR_CUBLAS": str(tmp_path), "CINDUCTOR_CUFFT": str(tmp_path)}
     names = [] if RUNS else BENCHMARK
-    card(ROOT / "benchmarks" / "gpu.py", "--peers", "cinductor", "--most", "500" if RUNS else "20", "--out", tmp_path, *names, **libraries)
+    card(ROOT / "benchmarks" / "gpu.py", "--peers", "cinductor", "--lanes", "2", "--most", "500" if RUNS else "20", "--out", tmp_path, *names, **libraries)
     rows = {name: row["cinductor"] for name, row in json.loads((tmp_path / "gpu.json").read_text())["programs"].items()}
     assert len(rows) >= len(BENCHMARK)
     assert not {name: row for name, row in rows.items() if row.get("right") is not True}
+
+
+def test_draws(card):
+    """Numbers of a Philox are computed where they are used; all draws leave NumPy's state."""
+    lines = card("draws.py", *([] if RUNS else ["few"]))
+    failed = [line for line in lines if not line.startswith("ok")]
+    assert len(lines) == 16 and not failed, "\n".join(failed)
 
 
 def test_library_calls(card, tmp_path):

@@ -2,6 +2,7 @@
 
 import gc
 import os
+import random
 import subprocess
 import sys
 import threading
@@ -174,6 +175,24 @@ def test_kernels_of_stencils_run_the_calls_before_the_compilers(queue, fn, is_co
         is_same(compiled(X), fn(X))
     assert [specialization.program.backend for specialization in compiled.specializations] == ["cpu:c"]
     assert job.captures == 2 - is_copied and not job.warned and job.economy.built > 0
+
+
+def drawn(x):
+    return sum(random.uniform(0, 10) for _ in range(2000)) + x[0]
+
+
+@with_stencils
+@pytest.mark.parametrize("mode", ["auto", "lazy"])
+def test_kernels_of_stencils_do_not_run_what_numpy_does_quicker(queue, mode):
+    """The graph has many operations for each random number, and Python calls one function in C."""
+    compiled = cinductor.compile(drawn, mode=mode, options={"stencils": True})
+    compiled(X)
+    _, account = of(compiled)
+    account.spent = budget.CAPTURE
+    random.seed(3)
+    got = compiled(X)
+    random.seed(3)
+    assert got == drawn(X) and not compiled.specializations and account.calls == 2
 
 
 @with_stencils

@@ -27,6 +27,7 @@ enum {
     MANY_POINTS = 16,   /* of each target: then the copies cost less than they save */
     MANY_COPIES = 4,    /* in a block: with fewer, accumulators are faster */
     TARGETS = 32,       /* that a block of kmerge combines */
+    CLEARED = 4 * THREADS, /* numbers that a block of kclear clears */
     SUM_BYTES = 1 << 26, /* of all accumulators, */
     POINT_BYTES = 64    /* and for each point: sorting moves more */
 };
@@ -225,7 +226,7 @@ add_exactly(CiCudaSort *s, const CiExternCall *call, const Sums *of, int64_t tar
     }
     void *clear[] = {&s->block, &limbs}, *add[] = {&where, &v, &s->block, &points, &targets},
          *round[] = {&base, &s->block, &y, &targets};
-    ci_cuda_sort_launch(s, functions[CLEAR], blocks_of(limbs), 1, THREADS, 0, clear);
+    ci_cuda_sort_launch(s, functions[CLEAR], (limbs + CLEARED - 1) / CLEARED, 1, THREADS, 0, clear);
     ci_cuda_sort_launch(s, functions[ADD], blocks_of(points), 1, THREADS, 0, add);
     ci_cuda_sort_launch(s, functions[ROUND], blocks_of(targets), 1, THREADS, 0, round);
     return CI_OK;

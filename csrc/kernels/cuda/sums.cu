@@ -8,6 +8,11 @@
 typedef long long L;
 typedef unsigned long long M;
 
+/* Two numbers that one access moves. */
+struct __align__(16) Pair {
+    M first, second;
+};
+
 enum { EXPONENTS = (1 << (8*(int)sizeof(U) - 1 - FRACTION)) - 1, LIMBS = (EXPONENTS - 2 + (PARTS - 1)*PART_BITS)/16 + 1 };
 enum { POSITIVE = 1, NEGATIVE = 2, NEITHER = 4 };
 
@@ -33,9 +38,15 @@ extern "C" __global__ void __launch_bounds__(256)
 kclear(M *sums, const L n)
 {
     ci_await_kernels();
-    const L i = blockIdx.x*256LL + threadIdx.x;
-    if (i < n)
-        sums[i] = 0;
+    const L first = blockIdx.x*1024LL + 2*threadIdx.x;
+    #pragma unroll
+    for (int r = 0; r < 2; r++) {
+        const L i = first + 512*r;
+        if (i + 1 < n)
+            *(Pair *)(sums + i) = Pair{0, 0};
+        else if (i < n)
+            sums[i] = 0;
+    }
 }
 
 extern "C" __global__ void __launch_bounds__(256)

@@ -40,7 +40,7 @@ from .saved_text import NotSaved
 LONG = 5e-3  # seconds that a call may take, by its bytecode and sizes, from which its kind is captured at once
 BACKOFF = 4  # the price of captures is multiplied by it after each that was not whole
 RENT = 0.5  # of a build's price, that NumPy has taken before the build is queued
-COPIED = 0.5  # of NumPy's time: what a call on kernels of stencils is expected to lose. Reversed transposes lose more, sums of long rows too
+COPIED = 0.5  # of the graph's estimate: what a call on kernels of stencils is expected to lose. Reversed transposes lose more, sums of long rows too
 BIAS = 1.36  # estimates of NumPy's time err high: too low ones cost a long call, too high ones one build
 CAP, SHORT = 2, 20e-6  # NumPy takes at most so many times what the bytecode says, and seconds more: those of functions in C
 WISHES = 4  # kinds of a function that "auto" captures at once
@@ -270,12 +270,13 @@ class Economy:
         """
         account.price = price
         is_known = account.calls > 0 and not account.changes
-        seconds = account.best if is_known else estimate(plain, bound())
+        expected = estimate(plain, bound())
+        seconds = account.best if is_known else expected
         if not is_exact:
             if not job.was_plain and (seconds >= price or job.option("economy") == "auto"):
                 return
             raise Deferred(None, seconds)
-        if COPIED * seconds < price and self.copies(job, program, account, RENT * price - account.spent):
+        if COPIED * plain < min(expected, price) and self.copies(job, program, account, RENT * price - account.spent):
             return
         changed = changes() if (least < plain or bound() >= price) and overtaking.may_leave(job.fn) and has_another_processor() else None
         if changed is not None and not is_known and estimate(least, bound()) < price / 4:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..base.class_lookup import is_a
-from . import pcg
+from . import pcg, philox
 from .generator_state import Words, is_python_generator
 from .index import INT64
 from .shape import sizes
@@ -153,6 +153,11 @@ def drawn(
         if is_other or not pcg.may_draw(method, given):
             address.give_up(method)
         return address.drawn(method, given)
+    if type(address) is philox.PhiloxDraws:
+        made = address.drawn(t, method, given, size, dtype, generator_at)
+        if made is not None:
+            return made
+        address = address.address
     shape = () if size is None else sizes(size)
     refuse(any(type(n) is int and n < 0 for n in shape), "a negative size")
     key = f"{sorted(fixed.items())} {size is None}"

@@ -312,7 +312,7 @@ INLINED_STANDARD = frozenset(
 # Modules of cinductor with functions that are captured like user code.
 CAPTURED = (
     *("cinductor.distributed.collectives", "cinductor.extensions.control"),
-    *(f"cinductor.numpy.{name}" for name in ("composites", "list_sources", "pcg", "twister")),
+    *(f"cinductor.numpy.{name}" for name in ("composites", "list_sources", "pcg", "philox", "twister")),
 )
 INLINED: set[Any] = set()  # functions of NumPy that are captured from their source
 MAX_DEPTH = 60

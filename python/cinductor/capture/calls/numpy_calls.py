@@ -13,7 +13,7 @@ import numpy as np
 from ...base.class_lookup import is_a
 from ...base.signals import Replan
 from ...base.user_frame import call_in_place
-from ...numpy import composites, pcg, surface, twister
+from ...numpy import composites, pcg, philox, surface, twister
 from ...numpy.generator_state import Words, give_up_words, is_python_generator, memory_reader
 from ...numpy.index import flat as raveled
 from ...numpy.index import ufunc_at
@@ -280,7 +280,7 @@ def call_draw(scope: Hooks, f: Draw, args: tuple[Any, ...], kwargs: dict[str, An
     writes = f.name in WRITING_DRAWS and type(target) is Traced
     if writes and stage.effects.before_write(target):
         return call_unknown(scope, method, args, kwargs)
-    address = words_of(scope, f.generator, source, f.name)
+    address: Any = words_of(scope, f.generator, source, f.name)
     try:
         if address is None:
             if not is_python_generator(f.generator) and any(methods is pcg.SOURCES for _, methods in stage.draw_states.values()):
@@ -288,6 +288,9 @@ def call_draw(scope: Hooks, f: Draw, args: tuple[Any, ...], kwargs: dict[str, An
             if id(f.generator) not in stage.effects.draws:
                 stage.effects.draws[id(f.generator)] = (f.generator, state_of(f.generator))
             address = stage.tracer.scalar(id(f.generator), stage.sources.source("address", source))
+            if stage.runs_on != "cpu" and f.name in philox.SOURCES and philox.is_philox(f.generator):
+                stage.lift_guarded(f.generator.bit_generator, stage.sources.source("attr", source, "bit_generator"))
+                address = philox.PhiloxDraws(scope, address)
         if f.name == "choice" and is_python_generator(f.generator):
             return scope.item(args[0], PYTHON_DRAWS[f.name](stage.tracer, address, scope.call(len, *args)))
         return draws_of(f.generator)[f.name](stage.tracer, address, *real, **named)
@@ -301,7 +304,8 @@ def words_of(scope: Hooks, generator: Any, source: int, name: str) -> Words | No
     kind of draws does not see what the other one has changed until there is an effect. Generators of NumPy may share a state.
     """
     stage = scope.stage
-    reader = memory_reader(generator) if stage.inlines_draws and stage.tracer.may_check() else None
+    may_read = stage.inlines_draws and stage.device is None and stage.tracer.may_check()  # the memory is the host's
+    reader = memory_reader(generator) if may_read else None
     if reader is None or (reader[1] is pcg.SOURCES and name not in pcg.SOURCES):
         return None
     memory_of, methods = reader
