@@ -146,15 +146,24 @@ def times(name: str) -> str:
 def whole(name: str) -> str:
     """The functions of a suite that are captured whole, of those that the tests call, and the reasons of the others."""
     called = Run(SUITES[name], True).run().called
+    count, outside = sum(map(is_whole, called.values())), sum(map(is_outside, called.values()))
+    called = {name: stats for name, stats in called.items() if not is_outside(stats)}
     reasons = Counter(why for stats in called.values() if not is_whole(stats) for why in set(whys_of(stats)))
-    count = sum(map(is_whole, called.values()))
-    lines = [f"{name}: {count} of {len(called)} called functions whole ({100 * count / max(len(called), 1):.0f} %)"]
+    share = f"{count} of {len(called)} called functions whole ({100 * count / max(len(called), 1):.0f} %)"
+    lines = [f"{name}: {share}, besides {outside} that only raise or get objects"]
     return "\n".join(lines + [f"  {n:4} {why}" for why, n in reasons.most_common(MOST_REASONS)])
 
 
 def is_whole(stats: dict[str, Any]) -> bool:
     """True if a program, without breaks, answers calls of a function."""
     return bool(stats["specializations"]) and not stats["pieces"]
+
+
+def is_outside(stats: dict[str, Any]) -> bool:
+    """True for a function of which nothing is captured, because its calls only raise or get arrays of dtype object."""
+    reasons = whys_of(stats)
+    only_raises = bool(reasons) and all(why.startswith("it raised") for why in reasons)
+    return not (stats["specializations"] or stats["pieces"]) and (only_raises or any("dtype object" in why for why in reasons))
 
 
 def whys_of(stats: dict[str, Any]) -> list[str]:
