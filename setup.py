@@ -45,8 +45,8 @@ def flags():
     return compile_flags, link_flags
 
 
-# Each runs once when a program is compiled: a fiftieth of a wheel.
-SMALL = tuple(f"csrc/{folder}/" for folder in ("loops", "passes", "wrapper"))
+# Each runs once when a program is compiled: a fortieth of a wheel.
+SMALL = tuple(f"csrc/{folder}/" for folder in ("analysis", "api", "loops", "lower", "passes", "wrapper"))
 
 
 def in_parallel(compile_objects):

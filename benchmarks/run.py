@@ -5,6 +5,7 @@ results.json and results.png into out/ beside this file (or into --out).
 """
 
 import argparse
+import ctypes
 import importlib.util
 import json
 import math
@@ -340,6 +341,98 @@ def run_all(names, peers, scale):
     return results, found, sizes, broken
 
 
+# Bytes that the programs bound by memory move for a point of float32: each input read once, each result written once.
+MOVED = {"fma_chain": 16, "softmax": 8, "layernorm_gelu": 8, "sum_sq": 4, "col_norm": 8}
+TRIAD = """
+void triad(float *a, const float *b, const float *c, long n)
+{
+    _Pragma("omp parallel for schedule(static)") for (long i = 0; i < n; i++) a[i] = b[i] + 3 * c[i];
+}
+"""
+
+
+def triad_rates(counts):
+    """Bytes a second of a triad in C, which reads two arrays and writes one, by number of threads."""
+    with tempfile.TemporaryDirectory() as directory:
+        source, library = Path(directory, "triad.c"), Path(directory, "triad.so")
+        source.write_text(TRIAD)
+        subprocess.run(["cc", "-O3", "-march=native", "-fopenmp", "-shared", "-fPIC", str(source), "-o", str(library)], check=True)
+        call, openmp = ctypes.CDLL(str(library)).triad, ctypes.CDLL("libgomp.so.1")
+        arrays = [np.ones(1 << 24, np.float32) for _ in range(3)]
+        operands = [ctypes.c_void_p(a.ctypes.data) for a in arrays] + [ctypes.c_long(1 << 24)]
+        rates = {}
+        for count in counts:
+            openmp.omp_set_num_threads(count)
+            rates[count] = 3 * arrays[0].nbytes / measure(lambda: call(*operands), seconds=0.5)
+        return rates
+
+
+def by_threads(peer, names, counts):
+    """Print the figures of each program under one peer, a line of JSON for each, as soon as they are known."""
+    for name in names:
+        arrays, found = programs.inputs(name), {}
+        for count in counts if peer == "cinductor" else counts[-1:]:
+            if peer == "cinductor":
+                import cinductor
+
+                numerics = "close" if name in ("mlp", "attention") else "numpy"
+                options = {"threads": count, "numerics": numerics}
+                fn, convert, wait = cinductor.compile(programs.function(name), mode="now", options=options), np.asarray, lambda result: None
+            else:
+                fn, convert, wait = compiled(peer, name)
+            try:
+                operands = [convert(a) for a in arrays]
+                for _ in range(2):
+                    wait(fn(*operands))
+                few = {"seconds": 0.25, "least": 3}
+                found[count] = per_call(fn, operands, 2000) if name == "tiny" else measure(lambda fn=fn, ops=operands, wait=wait: wait(fn(*ops)), **few)
+            except Exception as error:  # what a peer raises for a program that it does not support is its own
+                found[count] = None
+                print(f"{peer} {name}: {str(error)[:120]}", file=sys.stderr)
+        print(json.dumps({"program": name, "seconds": found}), flush=True)
+
+
+def lines_of(arguments, timeout):
+    """The lines of JSON that a separate process prints until it ends or the time is over."""
+    with tempfile.TemporaryDirectory() as cache, tempfile.TemporaryFile("w+") as output:
+        env = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": cache}
+        process = subprocess.Popen([sys.executable, __file__, *arguments], stdout=output, env=env)
+        try:
+            process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        output.seek(0)
+        found = [json.loads(line) for line in output if line.startswith("{")]
+    return {row["program"]: {int(k): v for k, v in row["seconds"].items()} for row in found}
+
+
+def threads_table(names, peers, counts, seconds):
+    """A Markdown table: milliseconds by threads, the best peer with the most threads, and the share of the triad's rate."""
+    asked = ["--programs", ",".join(names), "--threads", ",".join(map(str, counts))]
+    until = time.perf_counter() + seconds
+    found = {}
+    for k, peer in enumerate(peers):
+        found[peer] = lines_of(["--by-threads", peer, *asked], max(5, (until - time.perf_counter()) / (len(peers) - k) * (1.5 if k + 1 < len(peers) else 1)))
+    rates, most, ratios = triad_rates(counts), counts[-1], []
+    others = [peer for peer in peers if peer != "cinductor"]
+    lines = [f"Triad, GB/s: {', '.join(f'{n}: {rate / 1e9:.1f}' for n, rate in rates.items())}. Milliseconds; peers on {most} threads.", ""]
+    titles = ["program", *map(str, counts), *others, "best peer / cinductor", f"share of the triad, {most}"]
+    lines += ["| " + " | ".join(titles) + " |", "|---" * len(titles) + "|"]
+    for name in names:
+        own, rest = found["cinductor"].get(name, {}), [found[peer].get(name, {}).get(most) for peer in others]
+        best = min((t for t in rest if t), default=None)
+        ratio = best / own[most] if best and own.get(most) else None
+        ratios += [ratio] if ratio else []
+        moved = MOVED[name] * math.prod(programs.SHAPES[name][0]) if name in MOVED else None
+        share = moved / own[most] / rates[most] if moved and own.get(most) else None
+        times = [f"{1e3 * t:.3g}" if t else "–" for t in [*(own.get(n) for n in counts), *rest]]
+        lines.append("| " + " | ".join([name, *times, *(f"{v:.2f}" if v else "–" for v in (ratio, share))]) + " |")
+    if ratios:
+        lines += ["", f"Geometric mean of best peer / cinductor: {statistics.geometric_mean(ratios):.2f} of {len(ratios)} programs."]
+    return "\n".join(lines)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--one", nargs=2, metavar=("PEER", "PROGRAM"), help="run one program and print its figures")
@@ -347,6 +440,9 @@ def main():
     parser.add_argument("--sizes", metavar="PROGRAM", help="run one program with static and with symbolic sizes")
     parser.add_argument("--breaks", action="store_true", help="time calls that need Python in between")
     parser.add_argument("--figures", action="store_true", help="print the figures that are not programs")
+    parser.add_argument("--threads", metavar="1,2,4", help="print one table of all programs by threads, instead of all else")
+    parser.add_argument("--seconds", type=float, default=130, help="of the table by threads, at most")
+    parser.add_argument("--by-threads", metavar="PEER", help="print the lines of one peer for that table")
     parser.add_argument("--scale", type=float, default=1.0, help="shrink the first axis of large inputs")
     parser.add_argument("--peers", default=",".join(PEERS))
     parser.add_argument("--programs", default=",".join(programs.SHAPES))
@@ -369,6 +465,13 @@ def main():
         return
     peers = [p for p in options.peers.split(",") if importlib.util.find_spec(p)]
     names = options.programs.split(",")
+    if options.threads:
+        counts = sorted(map(int, options.threads.split(",")))
+        if options.by_threads:
+            by_threads(options.by_threads, names, counts)
+        else:
+            print(threads_table(names, peers, counts, options.seconds))
+        return
     results, found, sizes, broken = run_all(names, peers, options.scale)
     text = "\n\n".join([
         f"{os.cpu_count()} processors; NumPy {np.__version__}. Medians; × is speed relative to NumPy in the same run.",

@@ -105,7 +105,7 @@ ci_iterations_of_nest(const CiNest *nest)
     return iterations;
 }
 
-/* Data say where: there may be as many elements as points. */
+/* True if the index depends on data, so each point may access another element. */
 static bool
 is_of_data(const CiNest *nest, const CiExpr *index)
 {

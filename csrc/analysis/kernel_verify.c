@@ -112,20 +112,18 @@ verify_part(const Verifier *v)
 }
 
 static void
-verify_tree(const Verifier *v, const CiLoopTree *tree)
+verify_tree(const Verifier *v, const CiKernels *tree)
 {
-    for (int k = 0; k < tree->count; k++) {
-        const CiTreeNode *node = &tree->nodes[k];
-        const CiBuffer *asked = node->check ? node->check->buffer : node->region ? node->region->condition : NULL;
+    for (int k = 0; tree && k < tree->nkernels; k++) {
+        const CiKernel *kernel = tree->kernels[k];
+        const CiBuffer *asked = kernel->check ? kernel->check->buffer : kernel->region ? kernel->region->condition : NULL;
         if (asked && asked->kind != CI_BUFFER_scalar)
             verify_buffer(v, asked);
-        if (node->leaf) {
-            Verifier leaf = *v;
-            leaf.part = node->leaf;
-            verify_part(&leaf);
-        }
-        verify_tree(v, &node->body);
-        verify_tree(v, &node->other);
+        Verifier leaf = *v;
+        leaf.part = kernel;
+        verify_part(&leaf);
+        verify_tree(v, kernel->inner[0]);
+        verify_tree(v, kernel->inner[1]);
     }
 }
 
@@ -154,7 +152,7 @@ verify_kernel(void *arg, const CiKernel *kernel)
         return;
     Verifier v = {ctx, kernels->loops->sym, kernel, kernel, ci_map_new(ctx)};
     ci_kernel_visit_nests(kernel, note_made, v.made);
-    const CiLoopTree *tree = ci_kernel_tree(kernel);
+    const CiKernels *tree = ci_kernel_tree(kernel);
     if (tree) {
         verify_placements(&v);
         verify_tree(&v, tree);

@@ -19,6 +19,7 @@
 #define CI_ANALYSIS_LABELS_H
 
 #include "analysis/choices.h"
+#include "analysis/cost.h"
 #include "ir/kernel.h"
 
 typedef struct CiLabels {
@@ -61,6 +62,8 @@ bool ci_label_lane_rows(CiLabeller *l);
 
 /* tree_work.c: the elements that a unit of a tree accesses: one iteration of its outer loops. */
 const CiExpr *ci_tree_work(CiSym *sym, const CiKernel *kernel);
+/* The points of a kernel's outer axes. */
+CiAmount ci_kernel_points(const CiKernel *kernel);
 /* The elements that all units access; CI_INFINITY: no bound is known. */
 int64_t ci_kernel_work(CiSym *sym, const CiKernel *kernel);
 /* The largest value of e, or more, for all values of a symbol in [low, limit), when it is known at which end that is;

@@ -1,5 +1,4 @@
 /* Estimated work of a unit of a tree, over the sizes that a launch knows. */
-#include "analysis/cost.h"
 #include "analysis/labels.h"
 
 #define LONG_WORK ((int64_t)1 << 40)
@@ -40,9 +39,8 @@ extent_work(CiSym *sym, const CiKernel *leaf)
     return work;
 }
 
-/* The points of a kernel's outer axes, and the elements that its stages access. */
-static CiAmount
-points_of(const CiKernel *kernel)
+CiAmount
+ci_kernel_points(const CiKernel *kernel)
 {
     CiAmount points = ci_amount(1);
     for (int k = 0; k < kernel->nouter; k++)
@@ -50,12 +48,13 @@ points_of(const CiKernel *kernel)
     return points;
 }
 
+/* The elements that the stages of a kernel access. */
 static CiAmount
 stages_work(const CiKernel *kernel)
 {
     CiAmount work = ci_amount(0);
     for (int t = 0; t < kernel->nstages; t++) {
-        CiAmount stage = points_of(kernel);
+        CiAmount stage = ci_kernel_points(kernel);
         for (int k = 0; k < kernel->stages[t].naxes; k++)
             stage = ci_amount_of(stage, kernel->stages[t].axes[k].extent);
         work = ci_amount_plus(work, stage);
@@ -65,21 +64,18 @@ stages_work(const CiKernel *kernel)
 
 /* Estimated work of a tree, used to tell long-running kernels. A `while` counts as long. */
 static CiAmount
-tree_work(const CiLoopTree *tree)
+tree_work(const CiKernels *tree)
 {
     CiAmount work = ci_amount(0);
-    for (int k = 0; k < tree->count; k++) {
-        const CiTreeNode *node = &tree->nodes[k];
-        CiAmount own = ci_amount(1);
-        if (node->leaf)
-            own = ci_amount_plus(own, stages_work(node->leaf));
-        else if (node->kind == CI_TREE_while)
+    for (int k = 0; tree && k < tree->nkernels; k++) {
+        const CiKernel *kernel = tree->kernels[k];
+        CiAmount own = ci_amount_plus(ci_amount(1), stages_work(kernel));
+        if (ci_kernel_is_region(kernel, CI_ITEM_while))
             own = ci_amount(LONG_WORK);
         else
-            own = ci_amount_plus(own,
-                                 ci_amount_plus(tree_work(&node->body), tree_work(&node->other)));
-        work = ci_amount_plus(
-            work, node->kind == CI_TREE_for ? ci_amount_of(own, node->region->extent) : own);
+            own = ci_amount_plus(own, ci_amount_plus(tree_work(kernel->inner[0]), tree_work(kernel->inner[1])));
+        bool is_loop = ci_kernel_is_region(kernel, CI_ITEM_for);
+        work = ci_amount_plus(work, is_loop ? ci_amount_of(own, kernel->region->extent) : own);
     }
     return work;
 }
@@ -87,21 +83,22 @@ tree_work(const CiLoopTree *tree)
 /* Upper bound of the work of one iteration. Inner loops of unknown length count with their largest
  * extent. */
 static const CiExpr *
-iteration_work(CiSym *sym, const CiLoopTree *tree)
+iteration_work(CiSym *sym, const CiKernels *tree)
 {
     const CiExpr *work = ci_expr_const(sym, 1);
-    for (int k = 0; k < tree->count && work; k++) {
-        const CiTreeNode *node = &tree->nodes[k];
-        const CiExpr *own = node->leaf ? extent_work(sym, node->leaf) : iteration_work(sym, &node->body);
-        const CiRegion *region = node->region;
-        if (own && node->kind == CI_TREE_if)
-            own = ci_expr_add(sym, own, iteration_work(sym, &node->other));
-        if (own && node->kind == CI_TREE_for) {
+    for (int k = 0; tree && k < tree->nkernels && work; k++) {
+        const CiKernel *kernel = tree->kernels[k];
+        bool has_loops = ci_kernel_has_loops(kernel);
+        const CiExpr *own = has_loops ? extent_work(sym, kernel) : iteration_work(sym, kernel->inner[0]);
+        const CiRegion *region = kernel->region;
+        if (own && ci_kernel_is_region(kernel, CI_ITEM_if))
+            own = ci_expr_add(sym, own, iteration_work(sym, kernel->inner[1]));
+        if (own && ci_kernel_is_region(kernel, CI_ITEM_for)) {
             own = ci_expr_mul(sym, own, at_most(sym, region->extent));
             if (ci_expr_depends_on(own, region->var))
                 own = ci_largest_over(sym, own, region->var, 0, region->extent);
         }
-        if (node->kind == CI_TREE_while)
+        if (ci_kernel_is_region(kernel, CI_ITEM_while))
             own = ci_expr_const(sym, LONG_WORK);
         work = ci_expr_add(sym, work, own ? own : ci_expr_const(sym, LONG_WORK));
     }
@@ -111,7 +108,7 @@ iteration_work(CiSym *sym, const CiLoopTree *tree)
 const CiExpr *
 ci_tree_work(CiSym *sym, const CiKernel *kernel)
 {
-    const CiLoopTree *tree = ci_kernel_tree(kernel);
+    const CiKernels *tree = ci_kernel_tree(kernel);
     if (!kernel->nouter) {
         int64_t all = ci_amount_high(tree_work(tree));
         return ci_expr_const(sym, all < LONG_WORK ? all : LONG_WORK);
@@ -128,5 +125,5 @@ ci_kernel_work(CiSym *sym, const CiKernel *kernel)
 {
     if (!ci_kernel_tree(kernel))
         return ci_amount_high(stages_work(kernel));
-    return ci_amount_high(ci_amount_times(points_of(kernel), ci_amount(ci_tree_work(sym, kernel)->high)));
+    return ci_amount_high(ci_amount_times(ci_kernel_points(kernel), ci_amount(ci_tree_work(sym, kernel)->high)));
 }

@@ -109,7 +109,7 @@ add_loops(CiExpander *x, const CiKernel *leaf)
 
 /* ---- trees ---- */
 
-static void add_tree(CiExpander *x, const CiLoopTree *tree);
+static void add_tree(CiExpander *x, const CiKernels *tree);
 
 static void
 stop_if(CiExpander *x, int failed, int fault)
@@ -127,21 +127,21 @@ compare(CiExpander *x, CiOp op, int left, int right)
 /* Binds a symbol to its value for the rest of the block, after a check that the value is in the
  * symbol's range. */
 static void
-add_check(CiExpander *x, const CiTreeNode *node)
+add_check(CiExpander *x, const CiKernel *kernel)
 {
-    const CiCheckItem *check = node->check;
+    const CiCheckItem *check = kernel->check;
     int value = ci_build_load(&x->b, ci_expand_memory(x, check->buffer), ci_expand_number(x, 0), 1);
     if (!check->symbol) {
-        ci_build_compare(&x->b, CI_STMT_stop, CI_COMPARE_is_not, value)->number = node->number;
+        ci_build_compare(&x->b, CI_STMT_stop, CI_COMPARE_is_not, value)->number = kernel->id;
         return;
     }
     if (check->symbol->low != CI_MINUS_INFINITY) {
         int low = ci_build_index(&x->b, ci_expand_number(x, check->symbol->low));
-        stop_if(x, compare(x, CI_OP_less, value, low), node->number);
+        stop_if(x, compare(x, CI_OP_less, value, low), kernel->id);
     }
     if (check->limit->low != CI_INFINITY) {
         int limit = ci_build_index(&x->b, check->limit);
-        stop_if(x, compare(x, CI_OP_greater_equal, value, limit), node->number);
+        stop_if(x, compare(x, CI_OP_greater_equal, value, limit), kernel->id);
     }
     ci_build_let(&x->b, ci_type_of(CI_DTYPE_i64, 1), CI_OP_bind, 1, &value);
     x->b.to->last->expr = check->symbol;
@@ -165,67 +165,61 @@ load_condition(CiExpander *x, const CiRegion *region)
 }
 
 static void
-add_if(CiExpander *x, const CiTreeNode *node)
+add_if(CiExpander *x, const CiKernel *kernel)
 {
     CiStmt *choice =
-        ci_build_compare(&x->b, CI_STMT_if, CI_COMPARE_is, load_condition(x, node->region));
+        ci_build_compare(&x->b, CI_STMT_if, CI_COMPARE_is, load_condition(x, kernel->region));
     CiStmts *outside = ci_build_enter(&x->b, &choice->body);
-    add_tree(x, &node->body);
+    add_tree(x, kernel->inner[0]);
     ci_build_enter(&x->b, &choice->other);
-    add_tree(x, &node->other);
+    add_tree(x, kernel->inner[1]);
     ci_build_leave(&x->b, outside);
 }
 
 static void
-add_while(CiExpander *x, const CiTreeNode *node)
+add_while(CiExpander *x, const CiKernel *kernel)
 {
     CiStmt *loop = ci_build_add(&x->b, CI_STMT_loop);
     CiStmts *outside = ci_build_enter(&x->b, &loop->body);
-    add_tree(x, &node->other);
-    ci_build_compare(&x->b, CI_STMT_exit, CI_COMPARE_is_not, load_condition(x, node->region));
-    add_tree(x, &node->body);
-    add_swaps(x, node->region);
+    add_tree(x, kernel->inner[1]);
+    ci_build_compare(&x->b, CI_STMT_exit, CI_COMPARE_is_not, load_condition(x, kernel->region));
+    add_tree(x, kernel->inner[0]);
+    add_swaps(x, kernel->region);
     ci_build_leave(&x->b, outside);
 }
 
 static void
-add_for(CiExpander *x, const CiTreeNode *node)
+add_for(CiExpander *x, const CiKernel *kernel)
 {
-    CiStmt *loop = ci_build_loop(&x->b, node->region->var, node->region->extent, CI_RUN_serial);
+    CiStmt *loop = ci_build_loop(&x->b, kernel->region->var, kernel->region->extent, CI_RUN_serial);
     loop->is_in_order = true;
     CiStmts *outside = ci_build_enter(&x->b, &loop->body);
-    add_tree(x, &node->body);
-    add_swaps(x, node->region);
+    add_tree(x, kernel->inner[0]);
+    add_swaps(x, kernel->region);
     ci_build_leave(&x->b, outside);
 }
 
 static void
-add_tree(CiExpander *x, const CiLoopTree *tree)
+add_tree(CiExpander *x, const CiKernels *tree)
 {
-    for (int k = 0; k < tree->count; k++) {
-        const CiTreeNode *node = &tree->nodes[k];
-        switch (node->kind) {
-        case CI_TREE_leaf:
-            add_loops(x, node->leaf);
-            break;
-        case CI_TREE_check:
-            add_check(x, node);
-            break;
-        case CI_TREE_for:
-            add_for(x, node);
-            break;
-        case CI_TREE_while:
-            add_while(x, node);
-            break;
-        case CI_TREE_if:
-            add_if(x, node);
-        }
+    for (int k = 0; tree && k < tree->nkernels; k++) {
+        const CiKernel *kernel = tree->kernels[k];
+        if (ci_kernel_has_loops(kernel))
+            add_loops(x, kernel);
+        else if (kernel->check)
+            add_check(x, kernel);
+        else if (kernel->region->kind == CI_ITEM_for)
+            add_for(x, kernel);
+        else if (kernel->region->kind == CI_ITEM_while)
+            add_while(x, kernel);
+        else
+            add_if(x, kernel);
     }
 }
 
 /* The iterations of a parallel tree's outer loops are its work units. */
 static void
-add_tree_kernel(CiExpander *x, const CiLoopTree *tree)
+add_tree_kernel(CiExpander *x, const CiKernels *tree)
 {
     CiStmts *outside = x->b.to;
     ci_expand_open_scalars(x);
@@ -280,7 +274,7 @@ expand_kernel(void *arg, const CiKernel *kernel)
     x.memories = ci_map_new(procs->ctx);
     x.cells = ci_map_new(procs->ctx);
     ci_expand_params(&x);
-    const CiLoopTree *tree = ci_kernel_tree(kernel);
+    const CiKernels *tree = ci_kernel_tree(kernel);
     if (tree)
         add_tree_kernel(&x, tree);
     else

@@ -3,7 +3,9 @@
  *
  *   %1: f32x4 = load a[4*t]             %1: f32x4 = load a[4*t] aligned
  *   %2: f32x4 = sqrt %1          ->     %2: f32x4 = sqrt %1 joined
- *   store b[4*t] = %2                   store b[4*t] aligned = %2 joined */
+ *   store b[4*t] = %2                   store b[4*t] aligned = %2 joined
+ *
+ * A load of a[4*t + 1] that is in one loop with aligned loads of a[4*t] and a[4*t + 4] has their lanes (shifted). */
 #include "base/map.h"
 #include "codegen/codegen.h"
 
@@ -30,6 +32,11 @@ mark_block(CiBuild *b, const CiMap *lane_symbols, CiStmts *block)
         CiStmt *last = ci_stmt_is_in_lanes(b->proc, stmt) ? end_of_loop(b, stmt) : stmt;
         for (; stmt != last; stmt = stmt->next)
             stmt->next->in_lane_loop = true;
+    }
+    const CiStmt *first = NULL;
+    for (CiStmt *stmt = block->first; stmt; stmt = stmt->next) {
+        first = stmt->in_lane_loop ? first : stmt;
+        stmt->at.is_shifted = ci_lane_loop_shift(b->sym, lane_symbols, first, stmt).late;
     }
 }
 

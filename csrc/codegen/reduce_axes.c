@@ -5,6 +5,25 @@
  * gathered in a strip of memory first. */
 #include "codegen/reducer.h"
 
+/* The indices of point number `rest`. An axis without elements has no points, so its index is never
+ * used. */
+static void
+split_number(CiReducer *r, const CiExpr *rest, const CiExpr **to, bool is_named)
+{
+    const CiStmt *fold = r->fold;
+    CiSym *sym = r->b.sym;
+    for (int k = fold->nvars - 1; k >= 0; k--) {
+        const CiExpr *size = fold->extents[k];
+        bool divides = k && !ci_expr_equals_const(size, 0);
+        to[k] = divides ? ci_expr_mod(sym, rest, size) : rest;
+        rest = divides ? ci_expr_floordiv(sym, rest, size) : rest;
+        if (is_named) {
+            to[k] = ci_build_named(&r->b, to[k]);
+            rest = k ? ci_build_named(&r->b, rest) : rest;
+        }
+    }
+}
+
 /* One variable that counts the points of all of them, the first of which is number `first`. */
 void
 ci_reduce_flatten(CiReducer *r)
@@ -13,12 +32,7 @@ ci_reduce_flatten(CiReducer *r)
     const CiExpr *to[CI_MAX_FOLD_AXES];
     r->body = (CiStmts){0};
     r->var = ci_expr_index(r->b.sym, ci_build_name(&r->b, "p"), r->extent);
-    const CiExpr *rest = ci_expr_add(r->b.sym, r->first, r->var);
-    for (int k = fold->nvars - 1; k > 0; k--) {
-        to[k] = ci_expr_mod(r->b.sym, rest, fold->extents[k]);
-        rest = ci_expr_floordiv(r->b.sym, rest, fold->extents[k]);
-    }
-    to[0] = rest;
+    split_number(r, ci_expr_add(r->b.sym, r->first, r->var), to, false);
     CiAt at = {fold->nvars, fold->vars, to, NULL, 1, NULL, 1};
     CiStmts *outside = ci_build_enter(&r->b, &r->body);
     const int *lifted = ci_build_at(&r->b, &fold->body, &at);
@@ -69,12 +83,9 @@ fill_piece(CiReducer *r, const CiExpr *from, const CiExpr *first, const CiExpr *
 {
     const CiStmt *fold = r->fold;
     CiSym *sym = r->b.sym;
-    const CiExpr *to[CI_MAX_FOLD_AXES], *rest = from;
+    const CiExpr *to[CI_MAX_FOLD_AXES];
     int last = fold->nvars - 1;
-    for (int k = last; k >= 0; k--) {
-        to[k] = ci_build_named(&r->b, k ? ci_expr_mod(sym, rest, fold->extents[k]) : rest);
-        rest = k ? ci_build_named(&r->b, ci_expr_floordiv(sym, rest, fold->extents[k])) : rest;
-    }
+    split_number(r, from, to, true);
     const CiExpr *count =
         ci_build_named(&r->b, ci_expr_min(sym, ci_expr_sub(sym, fold->extents[last], to[last]),
                                           ci_expr_sub(sym, end, from)));

@@ -52,7 +52,7 @@ ci_registers_alloc_accumulators(CiReducer *r, int lanes)
                                         ci_reduce_number(r, 1));
 }
 
-/* The lower half of the lanes, in place of all of them; the upper one is returned. */
+/* Replaces a vector by the lower half of its lanes and returns the upper half. */
 static int
 cut(CiReducer *r, int lanes, int *value)
 {
@@ -62,7 +62,7 @@ cut(CiReducer *r, int lanes, int *value)
     return high;
 }
 
-/* The first walk. */
+/* The first pass: the mean or maximum. */
 static void
 begin(CiReducer *r, CiOp fold, int at, const CiRegisterRow *registers, int *all)
 {
@@ -81,7 +81,7 @@ begin(CiReducer *r, CiOp fold, int at, const CiRegisterRow *registers, int *all)
         reduction->turn(&r->b, 1, all);
 }
 
-/* The second, which adds to the last accumulator alone. */
+/* The second pass, which only adds to the last accumulator. */
 static void
 again(CiReducer *r, CiOp fold, int at, const CiRegisterRow *registers, int *all)
 {

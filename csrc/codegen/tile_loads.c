@@ -6,6 +6,8 @@
  * i, transposed in registers, and stored on the stack as rows of the tile, which the body reads
  * along j. Edge elements are moved one by one. If a block has threads, they share the tile and move
  * its elements themselves: neighbouring threads along i when loading, along j after a barrier.
+ * A body of vector instructions alone runs once for each square of vectors. Its tile is that square, which the C
+ * compiler leaves in registers.
  *
  *   for i<n parallel { for j<m vector { fold k<l { … x[l*j + k] } } }
  *
@@ -98,14 +100,23 @@ has_vectors(CiDtype dtype)
     return ci_dtype_class(dtype) != CI_CLASS_complex && ci_dtype_compute(dtype) == dtype;
 }
 
+/* The side of squares that are transposed in registers; 1: none are. */
+static int
+side_of(const Tiler *t, CiDtype dtype)
+{
+    int lanes = t->b.machine->vector_bytes / (int)ci_dtype_size(dtype);
+    if (lanes < 2 || !has_vectors(dtype))
+        return 1;
+    return lanes < CI_TRANSPOSE_LANES ? lanes : CI_TRANSPOSE_LANES;
+}
+
 static void
 fill(Tiler *t, const CiAccess *from, CiMemory *tile)
 {
     CiSym *sym = t->b.sym;
-    int lanes = t->b.machine->vector_bytes / (int)ci_dtype_size(tile->dtype);
+    int lanes = side_of(t, tile->dtype);
     CiStmts *outside = t->b.to;
-    lanes = lanes < CI_TRANSPOSE_LANES ? lanes : CI_TRANSPOSE_LANES;
-    if (lanes < 2 || !has_vectors(tile->dtype)) {
+    if (lanes == 1) {
         move_rest(t, from, tile, number(t, 0), number(t, 0), t->columns);
         return;
     }
@@ -162,6 +173,113 @@ stage_rows(Tiler *t, const CiStmt *fold)
     stage_loads(t, &fold->body, fold->extents[0]->value);
 }
 
+/* ---- bodies ---- */
+
+/* The body at a point of the tile. */
+static void
+add_body(Tiler *t, const CiStmts *body, const CiExpr *row, const CiExpr *column)
+{
+    const CiExpr *vars[] = {t->along, t->across},
+                 *at[] = {plus(t, t->first_row, row), plus(t, t->first_column, column)};
+    CiAt instance = {2, vars, at, NULL, 1, NULL, 1};
+    ci_build_at(&t->b, body, &instance);
+}
+
+/* The body for all points of the tile, in lanes along its rows. */
+static void
+add_rows(Tiler *t, const CiStmts *body, CiRunMode run)
+{
+    CiStmts *outside = t->b.to;
+    CiStmt *down = ci_build_loop(&t->b, t->row, t->rows, run);
+    ci_build_enter(&t->b, &down->body);
+    CiStmt *right = ci_build_loop(&t->b, t->column, t->columns, CI_RUN_vector);
+    ci_build_enter(&t->b, &right->body);
+    add_body(t, body, t->row, t->column);
+    ci_build_leave(&t->b, outside);
+}
+
+/* The body for [first_row, rows) x [first_column, columns), along the lines of what is read. */
+static void
+add_points(Tiler *t, const CiStmts *body, const CiExpr *first_row, const CiExpr *first_column, const CiExpr *columns)
+{
+    CiSym *sym = t->b.sym;
+    CiStmts *outside = t->b.to;
+    if (ci_sym_known_eq(sym, first_row, t->rows) || ci_sym_known_eq(sym, first_column, columns))
+        return;
+    CiStmt *right = ci_build_for(&t->b, "c", ci_expr_sub(sym, columns, first_column), CI_RUN_serial);
+    ci_build_enter(&t->b, &right->body);
+    CiStmt *down = ci_build_for(&t->b, "r", ci_expr_sub(sym, t->rows, first_row), CI_RUN_serial);
+    ci_build_enter(&t->b, &down->body);
+    add_body(t, body, plus(t, first_row, down->vars[0]), plus(t, first_column, right->vars[0]));
+    ci_build_leave(&t->b, outside);
+}
+
+static bool
+is_no_instruction(const CiStmt *stmt)
+{
+    return (stmt->kind != CI_STMT_let && stmt->kind != CI_STMT_store) || ci_stmt_is_math(stmt);
+}
+
+/* The lanes of a body whose transposed loads, from `stmt` on, are contiguous. */
+static int
+lanes_from(Tiler *t, const CiStmts *body, CiStmt *stmt, int side)
+{
+    while (stmt && !is_crossed(t, stmt))
+        stmt = stmt->next;
+    if (!stmt)
+        return ci_choose_lanes(&t->b, body, t->across, side);
+    const CiExpr *index = stmt->at.index;
+    stmt->at.index = t->across;
+    int lanes = lanes_from(t, body, stmt->next, side);
+    stmt->at.index = index;
+    return lanes;
+}
+
+/* The side of the squares for which a body is computed; 1: it has other statements than vector instructions, or reads
+ * transposed elements of several sizes. */
+static int
+side_of_squares(Tiler *t, const CiStmts *body)
+{
+    int side = 1;
+    if (t->b.machine->threads || ci_stmts_have(body, is_no_instruction))
+        return 1;
+    for (const CiStmt *stmt = body->first; stmt; stmt = stmt->next) {
+        int own = is_crossed(t, stmt) ? side_of(t, stmt->at.memory->dtype) : side;
+        if (own == 1 && is_crossed(t, stmt))
+            return 1;
+        if (side > 1 && own != side)
+            return 1;
+        side = own;
+    }
+    return lanes_from(t, body, body->first, side) > 1 ? side : 1;
+}
+
+/* Square by square, along the lines of few rows of x as in `fill`; then the points of the edges. */
+static void
+add_squares(Tiler *t, CiStmts *body, int side)
+{
+    CiSym *sym = t->b.sym;
+    CiStmts *outside = t->b.to;
+    const CiExpr *squares = ci_expr_floordiv(sym, t->columns, number(t, side)),
+                 *squares_down = ci_expr_floordiv(sym, t->rows, number(t, side));
+    const CiExpr *columns = times(t, squares, side);
+    add_points(t, body, number(t, 0), columns, t->columns);
+    add_points(t, body, times(t, squares_down, side), number(t, 0), columns);
+    CiStmt *right = ci_build_for(&t->b, "c", squares, CI_RUN_serial);
+    ci_build_enter(&t->b, &right->body);
+    CiStmt *down = ci_build_for(&t->b, "r", squares_down, CI_RUN_serial);
+    ci_build_enter(&t->b, &down->body);
+    t->first_row = plus(t, t->first_row, times(t, down->vars[0], side));
+    t->first_column = plus(t, t->first_column, times(t, right->vars[0], side));
+    t->rows = t->columns = number(t, side);
+    t->row = ci_expr_index(sym, ci_build_name(&t->b, "r"), t->rows);
+    t->column = ci_expr_index(sym, ci_build_name(&t->b, "c"), t->columns);
+    t->pitch = side;
+    stage_loads(t, body, side);
+    add_rows(t, body, CI_RUN_unroll);
+    ci_build_leave(&t->b, outside);
+}
+
 /* ---- loops ---- */
 
 /* for i<n  ->  for t<ceildiv(n, size), and the first of them in this tile. */
@@ -206,17 +324,21 @@ make_tiles(Tiler *t)
     t->column = ci_expr_index(t->b.sym, ci_build_name(&t->b, "c"), t->columns);
     t->along = vars[0];
     t->across = vars[1];
+    int side = side_of_squares(t, &body);
+    if (side > 1) {
+        add_squares(t, &body, side);
+        ci_build_leave(&t->b, outside);
+        return;
+    }
     stage_loads(t, &body, t->height);
     for (const CiStmt *stmt = body.first; stmt; stmt = stmt->next)
         if (folds_rows(stmt))
             stage_rows(t, stmt);
-    CiStmt *down = ci_build_loop(&t->b, row, rows, CI_RUN_serial);
-    ci_build_enter(&t->b, &down->body);
-    CiStmt *right = ci_build_loop(&t->b, t->column, t->columns, CI_RUN_vector);
-    ci_build_enter(&t->b, &right->body);
-    const CiExpr *at[] = {plus(t, first_row, row), plus(t, t->first_column, t->column)};
-    CiAt instance = {2, vars, at, NULL, 1, NULL, 1};
-    ci_build_at(&t->b, &body, &instance);
+    t->along = vars[0];
+    t->first_row = first_row;
+    t->row = row;
+    t->rows = rows;
+    add_rows(t, &body, CI_RUN_serial);
     ci_build_leave(&t->b, outside);
 }
 

@@ -141,7 +141,7 @@ typedef struct CiCollective {
     int to, from;     /* of send_recv: the member that gets the operand, that sends the result; -1: none */
 } CiCollective;
 
-#define CI_DEVICE_ABI 14
+#define CI_DEVICE_ABI 15
 
 /* Memory and time of one kind of device. A function that may be NULL says so; one that returns
  * int32_t gives 0 or a CiStatus. The struct lives as long as the registry it is in. */

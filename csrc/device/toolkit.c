@@ -42,7 +42,6 @@ print_body(CiCPrinter *p, const CiProc *proc)
 {
     CiText body = ci_text_new(p->ctx);
     ci_c_begin_proc(p, proc, &body);
-    ci_c_find_masks(p, proc);
     ci_c_print_block(p, &proc->body);
     return body;
 }

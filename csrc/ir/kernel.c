@@ -80,24 +80,27 @@ ci_kernel_buffer_position(const CiKernel *kernel, const CiBuffer *buffer)
     return -1;
 }
 
-const CiLoopTree *
+const CiKernels *
 ci_kernel_tree(const CiKernel *kernel)
 {
     return kernel->nstages == 1 ? kernel->stages[0].tree : NULL;
 }
 
-static void
-visit_tree(const CiLoopTree *tree, void (*visit)(void *arg, const CiNest *nest), void *arg)
+bool
+ci_kernel_is_region(const CiKernel *kernel, CiItemKind kind)
 {
-    for (int k = 0; k < tree->count; k++) {
-        const CiTreeNode *node = &tree->nodes[k];
-        if (node->leaf)
-            ci_kernel_visit_nests(node->leaf, visit, arg);
-        if (node->kind == CI_TREE_while)
-            visit_tree(&node->other, visit, arg);
-        visit_tree(&node->body, visit, arg);
-        if (node->kind != CI_TREE_while)
-            visit_tree(&node->other, visit, arg);
+    return kernel->region && kernel->region->kind == kind;
+}
+
+static void
+visit_tree(const CiKernels *tree, void (*visit)(void *arg, const CiNest *nest), void *arg)
+{
+    for (int k = 0; tree && k < tree->nkernels; k++) {
+        const CiKernel *kernel = tree->kernels[k];
+        bool is_while = ci_kernel_is_region(kernel, CI_ITEM_while);
+        ci_kernel_visit_nests(kernel, visit, arg);
+        visit_tree(kernel->inner[is_while], visit, arg);
+        visit_tree(kernel->inner[!is_while], visit, arg);
     }
 }
 

@@ -22,7 +22,8 @@
  * register, whatever its placement.
  *
  * Trees. A region whose statements are all small is one kernel. Its only stage has no nests, but a
- * tree of loops and branches, run in program order by one unit. If it is a loop with independent
+ * tree of loops, branches and checks, run in program order by one unit: a list of kernels
+ * like those of a program. If it is a loop with independent
  * iterations, the loop is the outer axis, and an iteration is a unit. The leaves are kernels of
  * their own kind: outer axes that are plain loops, stages, placements; no number, no arguments.
  * One-element temps that the tree makes are `scalar`s, variables of the kernel's function. They are
@@ -100,35 +101,12 @@ typedef enum CiTemplate {
 typedef struct CiKernel CiKernel;
 struct CiProcs;
 
-typedef enum CiTreeKind {
-    CI_TREE_leaf,
-    CI_TREE_check, /* of a symbol's value, or of a condition */
-    CI_TREE_for,
-    CI_TREE_while,
-    CI_TREE_if
-} CiTreeKind;
-
-typedef struct CiTreeNode CiTreeNode;
-typedef struct CiLoopTree {
-    CiTreeNode *nodes;
-    int count, capacity;
-} CiLoopTree;
-
-struct CiTreeNode {
-    CiTreeKind kind;
-    CiKernel *leaf;
-    const CiCheckItem *check;
-    int number;             /* of the check in the kernel's: what a fault is about */
-    const CiRegion *region; /* its variable, extent, condition and swaps; not its items */
-    CiLoopTree body, other; /* other: the else branch; of a while, what makes the condition */
-};
-
 typedef struct CiStage {
     CiKernelAxis *axes; /* inner axes; reduce axes of its folds are among them, last */
     int naxes;
     CiNest **nests; /* over kernel symbols; axes of each = outer axes + this stage's axes */
     int nnests, capnests;
-    CiLoopTree *tree; /* instead of axes and nests: a kernel's only stage */
+    struct CiKernels *tree; /* instead of axes and nests: a kernel's only stage */
 } CiStage;
 
 /* How a buffer made in the kernel is kept. */
@@ -141,7 +119,7 @@ typedef struct CiPlacement {
 } CiPlacement;
 
 struct CiKernel {
-    int id;
+    int id;                     /* of a check in a tree: its number among the kernel's */
     const char *name;           /* k0 */
     int device;                 /* number of the one that it runs on */
     CiExternItem *ext;          /* a library call instead of loops; all below empty */
@@ -222,7 +200,9 @@ void ci_kernel_visit_nests(const CiKernel *kernel, void (*visit)(void *arg, cons
 void ci_kernel_visit_uses(const CiKernel *kernel,
                           void (*visit)(void *arg, CiBuffer *buffer, bool is_stored), void *arg);
 /* NULL when the kernel has none. */
-const CiLoopTree *ci_kernel_tree(const CiKernel *kernel);
+const CiKernels *ci_kernel_tree(const CiKernel *kernel);
+/* True for a loop or branch of the kind around kernels. */
+bool ci_kernel_is_region(const CiKernel *kernel, CiItemKind kind);
 void ci_kernels_print(CiText *out, const CiKernels *kernels);
 /* One kernel with loops, as if it were the whole program: with the buffers and symbols that it
  * uses, and variables of loops around it as symbols. Scalars keep their numbers. */

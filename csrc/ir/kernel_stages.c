@@ -159,7 +159,7 @@ new_nest(CiContext *ctx)
     return nest;
 }
 
-static void io_tree(CiLoopIo *p, CiKernel *whole, CiLoopTree *tree);
+static void io_tree(CiLoopIo *p, CiKernel *whole, CiKernels *tree);
 
 /* stage i1<s1 { … } */
 static void
@@ -170,7 +170,7 @@ io_stage(CiLoopIo *p, CiKernel *whole, CiKernel *kernel, CiStage *stage)
     ci_io_indent(f);
     ci_io_text(f, "stage");
     if (ci_io_flag(f, " serial", stage->tree != NULL)) {
-        stage->tree = f->out ? stage->tree : CI_NEW(f->ctx, CiLoopTree);
+        stage->tree = f->out ? stage->tree : CI_NEW(f->ctx, CiKernels);
         ci_io_enter(f, " {\n");
         io_tree(p, whole, stage->tree);
     } else {
@@ -200,89 +200,84 @@ ci_kernel_io_stages(CiLoopIo *p, CiKernel *whole, CiKernel *kernel)
 /* ---- trees ---- */
 
 /* `do` has been there: i0<s0 { … } */
-static CiKernel *
+static void
 io_leaf(CiLoopIo *p, CiKernel *whole, CiKernel *leaf)
 {
     CiTextIo *f = &p->io;
     int outside = f->nscope;
-    leaf = f->out ? leaf : CI_NEW(f->ctx, CiKernel);
     ci_kernel_io_axes(p, &leaf->outer, &leaf->nouter);
     ci_io_enter(f, " {\n");
     ci_kernel_io_stages(p, whole, leaf);
     ci_io_leave(f, "}\n");
     ci_io_leave_scope(f, outside);
-    return leaf;
 }
 
 static void
-io_inner(CiLoopIo *p, CiKernel *whole, CiRegion *region, CiLoopTree *tree)
+io_inner(CiLoopIo *p, CiKernel *whole, CiRegion *region, CiKernels **tree)
 {
-    ci_io_enter(&p->io, " {\n");
-    io_tree(p, whole, tree);
+    CiTextIo *f = &p->io;
+    *tree = f->out ? *tree : CI_NEW(f->ctx, CiKernels);
+    ci_io_enter(f, " {\n");
+    io_tree(p, whole, *tree);
     if (region)
         ci_loop_io_swaps(p, region);
-    ci_io_leave(&p->io, "}");
+    ci_io_leave(f, "}");
 }
 
 /* for t0<s0 { … }   while { … } test buf1 { … }   if buf1 { … } else { … } */
 static void
-io_tree_region(CiLoopIo *p, CiKernel *whole, CiTreeNode *node)
+io_tree_region(CiLoopIo *p, CiKernel *whole, CiKernel *kernel)
 {
     CiTextIo *f = &p->io;
-    CiRegion *region = f->out ? (CiRegion *)(uintptr_t)node->region : CI_NEW(f->ctx, CiRegion);
+    CiRegion *region = kernel->region = f->out ? kernel->region : CI_NEW(f->ctx, CiRegion);
     int outside = f->nscope;
-    node->region = region;
-    if (ci_io_flag(f, "for ", node->kind == CI_TREE_for)) {
-        node->kind = CI_TREE_for;
+    if (ci_io_flag(f, "for ", region->kind == CI_ITEM_for)) {
         region->kind = CI_ITEM_for;
         region->var = ci_loop_io_variable(p, region->var, &region->extent);
-    } else if (ci_io_flag(f, "while", node->kind == CI_TREE_while)) {
-        node->kind = CI_TREE_while;
+    } else if (ci_io_flag(f, "while", region->kind == CI_ITEM_while)) {
         region->kind = CI_ITEM_while;
-        io_inner(p, whole, NULL, &node->other);
+        io_inner(p, whole, NULL, &kernel->inner[1]);
         ci_io_text(f, " test ");
     } else {
-        node->kind = CI_TREE_if;
         region->kind = CI_ITEM_if;
         ci_io_text(f, "if ");
     }
-    if (node->kind != CI_TREE_for)
+    if (region->kind != CI_ITEM_for)
         region->condition = ci_loop_io_buffer(p, region->condition);
-    io_inner(p, whole, region, &node->body);
-    if (node->kind == CI_TREE_if && ci_io_flag(f, " else", node->other.count > 0))
-        io_inner(p, whole, NULL, &node->other);
+    io_inner(p, whole, region, &kernel->inner[0]);
+    if (region->kind == CI_ITEM_if && ci_io_flag(f, " else", kernel->inner[1] && kernel->inner[1]->nkernels))
+        io_inner(p, whole, NULL, &kernel->inner[1]);
     ci_io_text(f, "\n");
     ci_io_leave_scope(f, outside);
 }
 
 static void
-io_node(CiLoopIo *p, CiKernel *whole, CiTreeNode *node)
+io_tree_kernel(CiLoopIo *p, CiKernel *whole, CiKernel *kernel)
 {
     CiTextIo *f = &p->io;
     ci_io_indent(f);
-    if (ci_io_flag(f, "do", node->leaf != NULL)) {
-        node->leaf = io_leaf(p, whole, node->leaf);
-    } else if (f->out ? node->check != NULL : ci_loop_is_check(p)) {
-        node->check = ci_loop_io_check(p, (CiCheckItem *)(uintptr_t)node->check);
+    if (ci_io_flag(f, "do", ci_kernel_has_loops(kernel))) {
+        io_leaf(p, whole, kernel);
+    } else if (f->out ? kernel->check != NULL : ci_loop_is_check(p)) {
+        kernel->check = ci_loop_io_check(p, kernel->check);
         if (f->out)
             return;
-        node->kind = CI_TREE_check;
-        node->number = whole->nchecks;
-        CI_PUSH(f->ctx, whole->checks, whole->nchecks, whole->capchecks, node->check);
+        kernel->id = whole->nchecks;
+        CI_PUSH(f->ctx, whole->checks, whole->nchecks, whole->capchecks, kernel->check);
     } else {
-        io_tree_region(p, whole, node);
+        io_tree_region(p, whole, kernel);
     }
 }
 
 static void
-io_tree(CiLoopIo *p, CiKernel *whole, CiLoopTree *tree)
+io_tree(CiLoopIo *p, CiKernel *whole, CiKernels *tree)
 {
     CiTextIo *f = &p->io;
-    for (int k = 0; f->out && k < tree->count; k++)
-        io_node(p, whole, &tree->nodes[k]);
+    for (int k = 0; f->out && k < tree->nkernels; k++)
+        io_tree_kernel(p, whole, tree->kernels[k]);
     while (!f->out && f->lex.kind == CI_TOKEN_name && !ci_lexer_is(&f->lex, "swap")) {
-        CiTreeNode node = {.kind = CI_TREE_leaf};
-        io_node(p, whole, &node);
-        CI_PUSH(f->ctx, tree->nodes, tree->count, tree->capacity, node);
+        CiKernel *kernel = CI_NEW(f->ctx, CiKernel);
+        io_tree_kernel(p, whole, kernel);
+        CI_PUSH(f->ctx, tree->kernels, tree->nkernels, tree->capkernels, kernel);
     }
 }

@@ -42,8 +42,14 @@
  * those before it have left. Of several `store m[i] = %1 in order` at one element the last
  * is left.
  *
+ * A bool in lanes is a mask if its type has a number of bits (proc_masks.c): `%3: bool32x8 = less %1, %2` has lanes of 32
+ * bits, all of which are set where it is true.
+ *
+ * Accesses of `load m[8*c + 4] pointer 1` and `load m[8*c + 12] pointer 1` share a pointer to m[8*c] (proc_pointers.c).
+ *
  * On machines without vector registers, `%2: f32x4 = sqrt %1 joined` means that one loop over lanes executes the
- * statement and the one before it. An access `aligned` moves its lanes at once (proc_lane_loops.c).
+ * statement and the one before it. An access `aligned` moves its lanes at once, and the lanes of a load `shifted` are
+ * those of two aligned loads in its loop (proc_lane_loops.c).
  *
  * `apply numpy_exp y[0] of x[i] for [n]` calls the loop of a ufunc for n elements, and is what
  * becomes of a let with such an operation; stride [0] is one element for all of them.
@@ -136,12 +142,14 @@ typedef enum CiCompare {
 typedef struct CiType {
     CiDtype dtype;
     int lanes;
+    int mask; /* of a bool in lanes: bytes of a lane, all of whose bits are set where it is true; 0: a byte, 0 or 1 */
 } CiType;
 
 typedef struct CiMemory {
     const char *name;
     CiDtype dtype;
     int lanes; /* of an element: register and stack memory may hold vectors */
+    int mask;  /* of an element: as in CiType */
     CiSpace space;
     const CiExpr *size;   /* elements from the first one on: those are [first, size) */
     const CiExpr *first;  /* NULL: 0; less where strides of a buffer are negative */
@@ -154,6 +162,8 @@ typedef struct CiAccess {
     CiMemory *memory;
     const CiExpr *index, *stride; /* NULL: 1 */
     bool is_aligned;   /* its lanes move at once; set by lane_loops */
+    bool is_shifted;   /* two aligned loads of its loop over lanes have its lanes; set by lane_loops */
+    int pointer;       /* the number of the one that it shares, from 1 on; 0: none; set by pointers */
     CiConst otherwise; /* what a load is in lanes that are not live; 0 if nothing is said */
 } CiAccess;
 
@@ -258,6 +268,7 @@ typedef struct CiProc {
     CiType *types; /* of values, by number */
     int nvalues, capvalues;
     int nnames; /* that passes have asked for */
+    int npointers; /* the largest number of a pointer */
     int64_t shared_bytes; /* of the block's memory that its text for a GPU declares, besides rows; set when printed */
 } CiProc;
 
@@ -273,7 +284,7 @@ extern const char *const ci_run_mode_names[CI_RUN_COUNT], *const ci_intrinsic_na
 static inline CiType
 ci_type_of(CiDtype dtype, int lanes)
 {
-    return (CiType){dtype, lanes};
+    return (CiType){.dtype = dtype, .lanes = lanes};
 }
 int ci_fold_width(CiOp fold); /* accumulators of one reduction */
 /* A let whose op is a scan. */
@@ -342,6 +353,37 @@ bool ci_expr_has_lanes(const CiMap *lane_symbols, const CiExpr *e);
 bool ci_stmt_may_be_aligned(CiSym *sym, const CiProc *proc, const CiMap *lane_symbols, const CiStmt *stmt);
 /* True if the loop over lanes that begins at `first` may execute a later statement. */
 bool ci_lane_loop_takes(const CiProc *proc, const CiStmt *first, const CiStmt *stmt);
+/* Two aligned loads whose lanes, one after another, have those of a load from `distance` on. */
+typedef struct CiShift {
+    const CiStmt *early, *late; /* NULL: there are none */
+    int distance;
+} CiShift;
+/* first: the beginning of the loop over lanes that has the load. */
+CiShift ci_lane_loop_shift(CiSym *sym, const CiMap *lane_symbols, const CiStmt *first, const CiStmt *load);
+/* proc_masks.c. Bytes of a lane of the mask that vector instructions make of the operands; 0: none. */
+int ci_stmt_mask(const CiProc *proc, const CiStmt *let);
+/* Bytes of a lane of the operands as they are compared: of bools, those of the widest mask. */
+int ci_stmt_operand_bytes(const CiProc *proc, const CiStmt *let);
+/* True for memory of bools in lanes, except scratch memory: there they are bytes, of which its size is counted. */
+bool ci_memory_may_have_masks(const CiMemory *memory);
+/* A let whose lanes are those of memory or of its operand. */
+bool ci_stmt_moves_masks(const CiStmt *let);
+/* proc_pointers.c. The element that the pointer of an access points to. */
+typedef struct CiPointer {
+    const CiMemory *memory; /* NULL: the access has no pointer */
+    const CiExpr *start;
+    bool is_ahead; /* of a prefetch */
+} CiPointer;
+typedef struct CiPointerRule {
+    CiSym *sym;
+    const CiProc *proc;
+    CiMap *lane_symbols, *swapped;
+} CiPointerRule;
+CiPointerRule ci_pointer_rule(CiContext *ctx, CiSym *sym, const CiProc *proc);
+CiPointer ci_stmt_pointer(const CiPointerRule *rule, const CiStmt *stmt);
+bool ci_pointer_is_same(CiPointer a, CiPointer b);
+/* The index of the element that a pointer of the access points to, and how far the accessed one is from it. */
+const CiExpr *ci_pointer_start(CiSym *sym, const CiExpr *index, int64_t *offset);
 /* Adds to each value's count how often it is an operand or tested. */
 void ci_stmts_count_uses(const CiStmts *stmts, int *uses);
 

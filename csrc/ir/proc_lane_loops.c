@@ -1,7 +1,8 @@
 /* Loops over lanes: neighbouring statements that one loop executes lane by lane, on machines whose
  * threads have no vector registers. The first statement of a loop has no mark, the others have
  * `in_lane_loop`. Accesses that move all lanes at once (`is_aligned`) come before or after the loop,
- * and so do values of one lane, before it.
+ * and so do values of one lane, before it. A load that is not aligned may have the lanes of two that
+ * are (`is_shifted`).
  *
  * Invariant: a loop does not read its own stores, and does not store to an element that an earlier
  * lane reads later. So the lanes may run in sequence. */
@@ -85,6 +86,35 @@ ci_lane_loop_takes(const CiProc *proc, const CiStmt *first, const CiStmt *stmt)
     return (is_one || is_in_lanes) && !ci_stmt_is_half(stmt) && !may_conflict(first, stmt);
 }
 
+/* The aligned load of the loop whose first lane is `distance` elements before that of the load; NULL if there
+ * is none. */
+static const CiStmt *
+find_aligned(CiSym *sym, const CiStmt *first, const CiStmt *load, int distance)
+{
+    const CiExpr *from = ci_expr_sub(sym, load->at.index, ci_expr_const(sym, distance));
+    for (const CiStmt *stmt = first; stmt && (stmt == first || stmt->in_lane_loop); stmt = stmt->next)
+        if (stmt->kind == CI_STMT_let && stmt->op == CI_OP_load && stmt->at.is_aligned && stmt->at.index == from &&
+            stmt->at.memory == load->at.memory && stmt->type.lanes == load->type.lanes)
+            return stmt;
+    return NULL;
+}
+
+CiShift
+ci_lane_loop_shift(CiSym *sym, const CiMap *lane_symbols, const CiStmt *first, const CiStmt *load)
+{
+    const CiAccess *at = &load->at;
+    int lanes = load->type.lanes;
+    bool may_shift = load->kind == CI_STMT_let && load->op == CI_OP_load && lanes > 1 && !at->is_aligned && !at->stride &&
+                     at->memory->space == CI_SPACE_global && !ci_expr_has_lanes(lane_symbols, at->index);
+    for (int distance = 1; may_shift && distance < lanes; distance++) {
+        const CiStmt *early = find_aligned(sym, first, load, distance),
+                     *late = early ? find_aligned(sym, first, load, distance - lanes) : NULL;
+        if (late)
+            return (CiShift){early, late, distance};
+    }
+    return (CiShift){0};
+}
+
 /* ---- verifier ---- */
 
 typedef struct LaneVerifier {
@@ -104,6 +134,8 @@ verify_block(const LaneVerifier *l, const CiStmts *block)
         if (stmt->in_lane_loop && !fits)
             ci_proc_fail(v, stmt, "the loop over lanes before it cannot execute it");
         first = stmt->in_lane_loop ? first : stmt;
+        if (stmt->at.is_shifted && !ci_lane_loop_shift(v->sym, l->lane_symbols, first, stmt).late)
+            ci_proc_fail(v, stmt, "no two aligned loads have its lanes");
         verify_block(l, &stmt->body);
         verify_block(l, &stmt->other);
     }

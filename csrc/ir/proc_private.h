@@ -87,6 +87,10 @@ _Noreturn void ci_proc_fail(CiProcVerifier *v, const CiStmt *stmt, const char *w
 void ci_proc_verify_turns(CiProcVerifier *v);
 /* proc_lane_loops.c: checks the marks of loops over lanes. */
 void ci_proc_verify_lane_loops(CiProcVerifier *v);
+/* proc_pointers.c: checks the pointers of accesses. */
+void ci_proc_verify_pointers(CiProcVerifier *v);
+/* proc_masks.c: checks the widths of masks. */
+void ci_proc_verify_masks(CiProcVerifier *v);
 
 /* proc_bounds.c: adds what the tests of a statement say where they hold, or where they do not. */
 /* smaller + by <= larger */

@@ -9,18 +9,33 @@
 /* ---- pieces ---- */
 
 #define MOST_LANES (1 << 24)
+#define MOST_POINTERS 1000000
 
-/* f32x16: one word. */
+/* The bytes of a mask that the word of a type names; 0: none. */
+static int
+mask_of_word(const char *word)
+{
+    static const char *const masks[] = {"bool8x", "bool16x", "bool32x", "bool64x"};
+    for (int k = 0; k < 4; k++)
+        if (strncmp(word, masks[k], strlen(masks[k])) == 0)
+            return 1 << k;
+    return 0;
+}
+
+/* f32x16, bool32x16: one word. */
 static CiType
 io_type(CiTextIo *f, CiType type)
 {
     const char *word = f->out ? ci_dtype_name(type.dtype) : NULL;
+    if (type.mask)
+        word = ci_format(f->ctx, "%s%d", word, 8 * type.mask);
     word = ci_io_word(f, word && type.lanes > 1 ? ci_format(f->ctx, "%sx%d", word, type.lanes) : word);
     if (f->out)
         return type;
     const char *x = strchr(word, 'x');
     type.lanes = 1;
-    size_t length = x ? (size_t)(x - word) : strlen(word);
+    type.mask = mask_of_word(word);
+    size_t length = type.mask ? strlen("bool") : x ? (size_t)(x - word) : strlen(word);
     type.dtype = ci_dtype_find(ci_intern_chars(f->ctx, word, length));
     for (int lanes = 0; x && x[1] >= '0' && x[1] <= '9' && lanes < MOST_LANES; x++)
         type.lanes = lanes = 10 * lanes + x[1] - '0';
@@ -42,9 +57,11 @@ ci_proc_io_declaration(CiProcIo *p, CiMemory *memory)
     memory->is_const = ci_io_flag(f, "const ", memory->is_const);
     memory->name = ci_io_word(f, memory->name);
     ci_io_text(f, ": ");
-    CiType type = io_type(f, ci_type_of(memory->dtype, memory->lanes));
+    CiType type = {memory->dtype, memory->lanes, memory->mask};
+    type = io_type(f, type);
     memory->dtype = type.dtype;
     memory->lanes = type.lanes;
+    memory->mask = type.mask;
     ci_io_expr(f, "[", &memory->size, "]");
     ci_io_if(f, " from [", &memory->first, "]");
     CiSpace space = CI_SPACE_global; /* has no word */
@@ -90,6 +107,18 @@ io_args(CiProcIo *p, CiStmt *stmt)
         stmt->type = p->b.proc->types[stmt->args[0]];
 }
 
+static int
+io_pointer(CiProcIo *p, int pointer)
+{
+    CiLexer at = p->io.lex;
+    pointer = ci_io_count(&p->io, pointer, 1);
+    if (!p->io.out && pointer > MOST_POINTERS)
+        ci_lexer_fail(&at, "more than %d pointers", MOST_POINTERS);
+    if (!p->io.out && pointer > p->b.proc->npointers)
+        p->b.proc->npointers = pointer;
+    return pointer;
+}
+
 static void
 io_access(CiProcIo *p, CiAccess *at)
 {
@@ -97,6 +126,9 @@ io_access(CiProcIo *p, CiAccess *at)
     ci_io_expr(&p->io, "[", &at->index, "]");
     ci_io_if(&p->io, " stride [", &at->stride, "]");
     at->is_aligned = ci_io_flag(&p->io, " aligned", at->is_aligned);
+    at->is_shifted = ci_io_flag(&p->io, " shifted", at->is_shifted);
+    if (ci_io_flag(&p->io, " pointer ", at->pointer > 0))
+        at->pointer = io_pointer(p, at->pointer);
 }
 
 static CiCondition
@@ -169,7 +201,7 @@ define(CiProcIo *p, CiStmt *stmt, int64_t value)
     if (value < 0 || value > 1000000)
         ci_lexer_fail(&p->io.lex, "%%%lld is no number of a value", (long long)value);
     while (proc->nvalues <= value) {
-        CiType none = {CI_DTYPE_none, 1};
+        CiType none = ci_type_of(CI_DTYPE_none, 1);
         CI_PUSH(p->io.ctx, proc->types, proc->nvalues, proc->capvalues, none);
     }
     proc->types[value] = stmt->type;

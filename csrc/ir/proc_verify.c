@@ -181,8 +181,7 @@ verify_running(CiProcVerifier *v, const CiStmt *let)
             "operands differ in type");
 }
 
-/* A thread's elements are as far apart as there are threads; what all of them know is the first's.
- */
+/* A thread's elements are as far apart as there are threads; what all of them know is the first's. */
 static bool
 is_own(CiProcVerifier *v, const CiExpr *index)
 {
@@ -440,10 +439,8 @@ verify_body(CiProcVerifier *v, const CiStmt *stmt)
 static void
 verify_swap(CiProcVerifier *v, const CiStmt *stmt)
 {
-    require(v, stmt,
-            stmt->memory->dtype == stmt->partner->dtype &&
-                stmt->memory->space == stmt->partner->space,
-            "memories that are not alike change places");
+    bool is_alike = stmt->memory->dtype == stmt->partner->dtype && stmt->memory->space == stmt->partner->space;
+    require(v, stmt, is_alike, "memories that are not alike change places");
 }
 
 static void
@@ -587,6 +584,8 @@ verify_proc(const CiProcs *procs, const CiProc *proc)
     ci_stmts_visit(&proc->body, find_reported, v);
     ci_proc_verify_turns(v);
     ci_proc_verify_lane_loops(v);
+    ci_proc_verify_masks(v);
+    ci_proc_verify_pointers(v);
     return v->nunproved;
 }
 

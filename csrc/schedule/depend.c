@@ -148,14 +148,13 @@ ci_why_not_before(CiScheduler *s, const CiFusion *fusion, const CiFusionNest *ne
 }
 
 static bool
-is_tree_axis(const CiLoopTree *tree, const CiExpr *symbol)
+is_tree_axis(const CiKernels *tree, const CiExpr *symbol)
 {
-    for (int k = 0; k < tree->count; k++) {
-        const CiTreeNode *node = &tree->nodes[k];
-        if ((node->region && node->region->var == symbol) ||
-            (node->check && node->check->symbol == symbol) ||
-            (node->leaf && ci_is_kernel_axis(node->leaf, symbol)) ||
-            is_tree_axis(&node->body, symbol) || is_tree_axis(&node->other, symbol))
+    for (int k = 0; tree && k < tree->nkernels; k++) {
+        const CiKernel *kernel = tree->kernels[k];
+        if ((kernel->region && kernel->region->var == symbol) ||
+            (kernel->check && kernel->check->symbol == symbol) || ci_is_kernel_axis(kernel, symbol) ||
+            is_tree_axis(kernel->inner[0], symbol) || is_tree_axis(kernel->inner[1], symbol))
             return true;
     }
     return false;
@@ -175,7 +174,7 @@ ci_is_kernel_axis(const CiKernel *kernel, const CiExpr *symbol)
             if (kernel->stages[t].axes[k].var == symbol)
                 return true;
         }
-        if (kernel->stages[t].tree && is_tree_axis(kernel->stages[t].tree, symbol))
+        if (is_tree_axis(kernel->stages[t].tree, symbol))
             return true;
     }
     return false;

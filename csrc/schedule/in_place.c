@@ -298,13 +298,13 @@ rename_nest(const Coalesce *c, CiNest *nest)
 static void rename_kernel(const Coalesce *c, CiKernel *kernel);
 
 static void
-rename_tree(const Coalesce *c, const CiLoopTree *tree)
+rename_tree(const Coalesce *c, const CiKernels *tree)
 {
-    for (int k = 0; k < tree->count; k++) {
-        if (tree->nodes[k].leaf)
-            rename_kernel(c, tree->nodes[k].leaf);
-        rename_tree(c, &tree->nodes[k].body);
-        rename_tree(c, &tree->nodes[k].other);
+    for (int k = 0; tree && k < tree->nkernels; k++) {
+        if (ci_kernel_has_loops(tree->kernels[k]))
+            rename_kernel(c, tree->kernels[k]);
+        rename_tree(c, tree->kernels[k]->inner[0]);
+        rename_tree(c, tree->kernels[k]->inner[1]);
     }
 }
 

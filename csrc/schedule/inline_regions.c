@@ -240,76 +240,70 @@ make_leaf(CiScheduler *block, CiFusion *fusion)
     return leaf;
 }
 
-/* Adds the fusions of a block; root is the kernel all of it becomes, among the fusions of `outside`.
- */
-static void
-add_block(CiScheduler *block, const CiScheduler *outside, CiKernel *root, CiLoopTree *tree)
+/* The fusions of a block; root is the kernel all of it becomes, among the fusions of `outside`. */
+static CiKernels *
+make_tree(CiScheduler *block, const CiScheduler *outside, CiKernel *root)
 {
+    CiKernels *tree = CI_NEW(outside->ctx, CiKernels);
     for (int k = 0; block && k < block->nfusions; k++) {
         CiFusion *fusion = &block->fusions[k];
-        CiTreeNode node = {.kind = CI_TREE_leaf};
         ci_add_locs(block, root, fusion);
-        if (fusion->check) {
-            node.kind = CI_TREE_check;
-            node.check = fusion->check;
-            node.number = root->nchecks;
-            CI_PUSH(block->ctx, root->checks, root->nchecks, root->capchecks, fusion->check);
-        } else if (!fusion->region) {
-            node.leaf = make_leaf(block, fusion);
+        bool is_leaf = !fusion->check && !fusion->region;
+        CiKernel *kernel = is_leaf ? make_leaf(block, fusion) : CI_NEW(block->ctx, CiKernel);
+        if (is_leaf) {
             fix_sizes(block, outside, fusion);
+        } else if (fusion->check) {
+            kernel->check = fusion->check;
+            kernel->id = root->nchecks;
+            CI_PUSH(block->ctx, root->checks, root->nchecks, root->capchecks, fusion->check);
         } else {
-            CiItemKind kind = fusion->region->kind;
-            node.kind = kind == CI_ITEM_for     ? CI_TREE_for
-                        : kind == CI_ITEM_while ? CI_TREE_while
-                                                : CI_TREE_if;
-            node.region = fusion->region->region;
-            if (kind == CI_ITEM_while) /* checks are numbered in the order in which they run */
-                add_block(fusion->inner[1], outside, root, &node.other);
-            add_block(fusion->inner[0], outside, root, &node.body);
-            if (kind == CI_ITEM_if)
-                add_block(fusion->inner[1], outside, root, &node.other);
+            kernel->region = fusion->region->region;
+            bool is_while = kernel->region->kind == CI_ITEM_while; /* checks are numbered in the order in which they run */
+            kernel->inner[is_while] = make_tree(fusion->inner[is_while], outside, root);
+            kernel->inner[!is_while] = make_tree(fusion->inner[!is_while], outside, root);
         }
-        CI_PUSH(block->ctx, tree->nodes, tree->count, tree->capacity, node);
+        CI_PUSH(block->ctx, tree->kernels, tree->nkernels, tree->capkernels, kernel);
     }
+    return tree;
 }
 
 static void
-take_tree(CiScheduler *s, CiKernel *root, const CiLoopTree *tree)
+take_tree(CiScheduler *s, CiKernel *root, const CiKernels *tree)
 {
-    for (int k = 0; k < tree->count; k++) {
-        const CiTreeNode *node = &tree->nodes[k];
+    for (int k = 0; tree && k < tree->nkernels; k++) {
+        const CiKernel *kernel = tree->kernels[k];
+        const CiRegion *region = kernel->region;
         CiNestAt at = CI_BEFORE_NESTS;
-        for (const CiNest *nest; node->leaf && (nest = ci_kernel_next_nest(node->leaf, &at));)
-            ci_take_operands(s, root, node->leaf, nest);
-        if (node->region && node->region->extent)
-            ci_take_symbols(s, root, NULL, node->region->extent);
-        CiBuffer *requested = node->check ? node->check->buffer : NULL;
-        requested = node->region ? node->region->condition : requested;
+        for (const CiNest *nest; (nest = ci_kernel_next_nest(kernel, &at));)
+            ci_take_operands(s, root, kernel, nest);
+        if (region && region->extent)
+            ci_take_symbols(s, root, NULL, region->extent);
+        CiBuffer *requested = region ? region->condition : kernel->check ? kernel->check->buffer : NULL;
         if (requested && requested->kind != CI_BUFFER_scalar && !ci_kernel_find_placement(root, requested))
             ci_take_buffer(s, root, requested, false);
-        if (node->check && node->check->symbol)
-            ci_take_symbols(s, root, NULL, node->check->limit);
-        for (int n = 0; node->region && n < node->region->nswaps; n++) {
-            CiBuffer *buffer = node->region->swaps[n];
+        if (kernel->check && kernel->check->symbol)
+            ci_take_symbols(s, root, NULL, kernel->check->limit);
+        for (int n = 0; region && n < region->nswaps; n++) {
+            CiBuffer *buffer = region->swaps[n];
             ci_take_buffer(s, root, buffer, true);
             for (int axis = 0; axis < buffer->rank; axis++) /* what may have to be copied back */
                 ci_take_symbols(s, root, NULL, buffer->sizes[axis]);
         }
-        take_tree(s, root, &node->body);
-        take_tree(s, root, &node->other);
+        take_tree(s, root, kernel->inner[0]);
+        take_tree(s, root, kernel->inner[1]);
     }
 }
 
 /* Makes the outermost loops the kernel's outer axes. One iteration of the innermost is a work unit. */
 static void
-share_out(CiScheduler *s, CiKernel *kernel, CiLoopTree *tree, int count)
+share_out(CiScheduler *s, CiKernel *kernel, CiKernels *tree, int count)
 {
     kernel->outer = CI_NEW_ARRAY(s->ctx, CiKernelAxis, count);
     kernel->nouter = count;
     for (int k = 0; k < count; k++) {
-        const CiTreeNode loop = tree->nodes[0];
-        kernel->outer[k] = (CiKernelAxis){loop.region->var, loop.region->extent};
-        *tree = loop.body;
+        const CiKernel *loop = tree->kernels[0];
+        kernel->outer[k] = (CiKernelAxis){loop->region->var, loop->region->extent};
+        *tree = *loop->inner[0];
     }
 }
 
@@ -317,12 +311,11 @@ CiKernel *
 ci_finish_tree(CiScheduler *s, const CiFusion *fusion)
 {
     CiKernel *kernel = CI_NEW(s->ctx, CiKernel);
-    CiLoopTree *tree = CI_NEW(s->ctx, CiLoopTree);
-    CiScheduler one = *s; /* the region alone is the tree's only node */
+    CiScheduler one = *s; /* the region alone is the tree */
     one.fusions = CI_NEW(s->ctx, CiFusion);
     one.fusions[0] = *fusion;
     one.nfusions = 1;
-    add_block(&one, s, kernel, tree);
+    CiKernels *tree = make_tree(&one, s, kernel);
     CiStage stage = {.tree = tree};
     CI_PUSH(s->ctx, kernel->stages, kernel->nstages, kernel->capstages, stage);
     int nparallel = ci_parallel_loops(s, fusion->region, tree);

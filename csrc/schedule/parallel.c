@@ -29,7 +29,7 @@ refuse_item(void *arg, CiItem *item)
 
 typedef struct Loop {
     const CiItem *item;
-    const CiLoopTree *tree;
+    const CiKernels *tree;
     int *nreaders, *nwriters; /* of the loop */
 } Loop;
 
@@ -59,7 +59,7 @@ check_store(CiScheduler *s, const CiKernel *iterations, const CiAccesses *all, c
 
 /* Why the nested loops over `axes` cannot run in parallel as one; item is the innermost. NULL: they can. */
 static const char *
-why_not_together(CiScheduler *s, const CiItem *item, const CiLoopTree *tree, CiKernelAxis *axes,
+why_not_together(CiScheduler *s, const CiItem *item, const CiKernels *tree, CiKernelAxis *axes,
                  int count)
 {
     const CiRegion *region = item->region;
@@ -89,14 +89,14 @@ why_not_together(CiScheduler *s, const CiItem *item, const CiLoopTree *tree, CiK
 }
 
 const char *
-ci_why_not_parallel(CiScheduler *s, const CiItem *item, const CiLoopTree *tree)
+ci_why_not_parallel(CiScheduler *s, const CiItem *item, const CiKernels *tree)
 {
     CiKernelAxis axis = {.var = item->region->var, .extent = item->region->extent};
     return why_not_together(s, item, tree, &axis, 1);
 }
 
 int
-ci_parallel_loops(CiScheduler *s, const CiItem *item, const CiLoopTree *tree)
+ci_parallel_loops(CiScheduler *s, const CiItem *item, const CiKernels *tree)
 {
     CiKernelAxis axes[CI_MAX_RANK];
     int depth = 0, found = 0;

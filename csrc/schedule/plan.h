@@ -120,13 +120,13 @@ CiKernel *ci_finish_tree(CiScheduler *s, const CiFusion *fusion);
 
 /* region_scalars.c: one-element temps of a tree become variables. */
 void ci_place_scalars(CiScheduler *s, CiKernel *kernel, const CiFusion *fusion);
-bool ci_is_placed_in_leaf(const CiLoopTree *tree, const CiBuffer *buffer);
+bool ci_is_placed_in_leaf(const CiKernels *tree, const CiBuffer *buffer);
 
 /* parallel.c. NULL if the iterations of a `for` are independent, else the reason. tree: the loop's
  * tree, or NULL if it is not built yet. */
-const char *ci_why_not_parallel(CiScheduler *s, const CiItem *loop, const CiLoopTree *tree);
+const char *ci_why_not_parallel(CiScheduler *s, const CiItem *loop, const CiKernels *tree);
 /* Number of perfectly nested loops whose iterations are all independent. */
-int ci_parallel_loops(CiScheduler *s, const CiItem *loop, const CiLoopTree *tree);
+int ci_parallel_loops(CiScheduler *s, const CiItem *loop, const CiKernels *tree);
 /* kernel_order.c: the order of kernels that holds least memory. */
 void ci_order_kernels(CiScheduler *s);
 

@@ -7,12 +7,12 @@
 #include "schedule/plan.h"
 
 bool
-ci_is_placed_in_leaf(const CiLoopTree *tree, const CiBuffer *buffer)
+ci_is_placed_in_leaf(const CiKernels *tree, const CiBuffer *buffer)
 {
-    for (int k = 0; k < tree->count; k++) {
-        const CiTreeNode *node = &tree->nodes[k];
-        if ((node->leaf && ci_kernel_find_placement(node->leaf, buffer)) ||
-            ci_is_placed_in_leaf(&node->body, buffer) || ci_is_placed_in_leaf(&node->other, buffer))
+    for (int k = 0; tree && k < tree->nkernels; k++) {
+        const CiKernel *kernel = tree->kernels[k];
+        if (ci_kernel_find_placement(kernel, buffer) || ci_is_placed_in_leaf(kernel->inner[0], buffer) ||
+            ci_is_placed_in_leaf(kernel->inner[1], buffer))
             return true;
     }
     return false;
@@ -33,16 +33,15 @@ note_packed(void *arg, const CiNest *nest)
 }
 
 static void
-note_placed(const CiLoopTree *tree, bool *is_placed)
+note_placed(const CiKernels *tree, bool *is_placed)
 {
-    for (int k = 0; k < tree->count; k++) {
-        const CiTreeNode *node = &tree->nodes[k];
-        for (int p = 0; node->leaf && p < node->leaf->nplacements; p++)
-            is_placed[node->leaf->placements[p].buffer->id] = true;
-        if (node->leaf)
-            ci_kernel_visit_nests(node->leaf, note_packed, is_placed);
-        note_placed(&node->body, is_placed);
-        note_placed(&node->other, is_placed);
+    for (int k = 0; tree && k < tree->nkernels; k++) {
+        const CiKernel *kernel = tree->kernels[k];
+        for (int p = 0; p < kernel->nplacements; p++)
+            is_placed[kernel->placements[p].buffer->id] = true;
+        ci_kernel_visit_nests(kernel, note_packed, is_placed);
+        note_placed(kernel->inner[0], is_placed);
+        note_placed(kernel->inner[1], is_placed);
     }
 }
 
@@ -71,15 +70,14 @@ add_those_of_nest(void *arg, const CiNest *nest)
 }
 
 static void
-add_to_leaves(Scalars *scalars, const CiLoopTree *tree)
+add_to_leaves(Scalars *scalars, const CiKernels *tree)
 {
-    for (int k = 0; k < tree->count; k++) {
-        const CiTreeNode *node = &tree->nodes[k];
-        scalars->leaf = node->leaf;
-        if (node->leaf)
-            ci_kernel_visit_nests(node->leaf, add_those_of_nest, scalars);
-        add_to_leaves(scalars, &node->body);
-        add_to_leaves(scalars, &node->other);
+    for (int k = 0; tree && k < tree->nkernels; k++) {
+        CiKernel *kernel = tree->kernels[k];
+        scalars->leaf = kernel;
+        ci_kernel_visit_nests(kernel, add_those_of_nest, scalars);
+        add_to_leaves(scalars, kernel->inner[0]);
+        add_to_leaves(scalars, kernel->inner[1]);
     }
 }
 

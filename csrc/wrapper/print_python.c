@@ -50,7 +50,7 @@ is_same_layout(int rank, const CiExpr *const *sizes, const CiExpr *const *stride
     return same;
 }
 
-/* The least line of a file above `above`; 0 when there is none. */
+/* The smallest line number of a file greater than `above`; 0 if there is none. */
 static int
 next_line(int nlocs, const CiLoc *locs, const char *file, int above)
 {
@@ -61,7 +61,7 @@ next_line(int nlocs, const CiLoc *locs, const char *file, int above)
     return least;
 }
 
-/* net.py:7-8,12; the file's own name is enough for a reader. Slow on purpose: there are few. */
+/* Prints `net.py:7-8,12`, without the folder. Quadratic, because a step has few lines. */
 static void
 print_locs(CiText *out, int nlocs, const CiLoc *locs)
 {
@@ -101,7 +101,7 @@ print_scalar(void *arg, const CiBuffer *buffer, int slot)
     print_comma_name(arg, buffer->name);
 }
 
-/* Of another device than the first: on1. */
+/* Prints `on1` for a step on a device other than the first. */
 static void
 print_device(CiText *out, CiSide side)
 {
@@ -230,7 +230,7 @@ print_return(Printer *printer)
     ci_text_add(printer->out, loops->nresults == 1 ? ",)\n" : ")\n");
 }
 
-/* A block that holds nothing passes. */
+/* Prints `pass` for an empty block. */
 static void
 close_block(CiText *out, const CiLine *line)
 {
@@ -249,7 +249,7 @@ print_test(CiText *out, const CiLine *line)
     out->indent -= 4;
 }
 
-/* u0 = item(buf3) and what its range asks. */
+/* Prints `u0 = item(buf3)` and the checks of its range. */
 static void
 print_define(Printer *printer, const CiLine *line)
 {
@@ -345,8 +345,8 @@ print_line(Printer *printer, const CiLine *line)
         out->indent += 4;
 }
 
-/* Loop variables, and what data define, are among the symbols a kernel is given, so each has a
- * value from the start. */
+/* Kernels get all symbols as arguments, also loop variables and symbols that data define. So each is initialised at
+ * the start. */
 static void
 print_head(Printer *printer)
 {

@@ -61,7 +61,7 @@ body_symbol(CiContext *ctx, void *arg)
 }
 
 /* define(int, low, limit, is_closed): a data-dependent int in [low, limit), or in [low, limit], as
- * an expression; a bound of None is absent. */
+ * an expression; a bound of None is absent. A limit that an earlier graph has computed is a number. */
 PyObject *
 cx_method_define(PyObject *self, PyObject *args)
 {
@@ -76,7 +76,8 @@ cx_method_define(PyObject *self, PyObject *args)
         return cx_misuse(t->state, "define(): the value is no Traced int");
     if (low != Py_None && (d.low = PyLong_AsLongLong(low)) == -1 && PyErr_Occurred())
         return NULL;
-    if (limit != Py_None && (d.limit = cx_size_from(t, limit)) == NULL)
+    if (limit != Py_None && ((d.limit = cx_size_from(t, limit)) == NULL ||
+                             (d.limit = cx_size_resolve(t, d.limit)) == NULL))
         return NULL;
     if (cx_protect(t->state, t->sym_ctx, body_symbol, &d) < 0)
         return NULL;

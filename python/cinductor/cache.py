@@ -39,15 +39,14 @@ def clear(older: float | None = None) -> int:
 
     Raises
     ------
-    ValueError
-        For a negative number.
+    TypeError, ValueError
+        If older is not a number; if it is negative.
     """
     if older is None:
         return _core.cache_clear()
-    if not older >= 0:
-        raise ValueError(f"older is {older!r}; allowed: None, or a number of days")
-    from .builds.trimming import entries, remove
+    from .builds.trimming import check_amount, entries, remove
 
+    check_amount("clear", "older", older)
     last = time.time() - 86_400 * older
     return remove([entry for entry in entries(_core.cache_info()["directory"]) if entry.last_use < last])
 
@@ -69,13 +68,13 @@ def trim(megabytes: float) -> int:
 
     Raises
     ------
-    ValueError
-        For a negative number.
+    TypeError, ValueError
+        If megabytes is not a number; if it is negative.
     """
-    if not megabytes >= 0:
-        raise ValueError(f"megabytes is {megabytes!r}; allowed: a number of at least 0")
+    from .builds.trimming import check_amount
     from .builds.trimming import trim as run
 
+    check_amount("trim", "megabytes", megabytes)
     return run(int(megabytes * 1_000_000))
 
 

@@ -186,7 +186,9 @@ def words_of(value: Any) -> str:
 def check_settings(unknown: dict[str, Any], **flags: Any) -> None:
     """Raise TypeError for an unknown keyword of compile, and for a flag that is not a bool."""
     for name, value in unknown.items():
-        if name in OPTIONS:
+        if name in OPTIONS and value == OPTIONS[name].default:
+            close = f"; it is an option, and {value!r} is its default"
+        elif name in OPTIONS:
             close = f"; it is an option: options={{{name!r}: {value!r}}}"
         elif name in KEYWORDS_OF_OTHERS:
             close = f"; {KEYWORDS_OF_OTHERS[name]}"
@@ -352,6 +354,11 @@ def disable(fn: Any = ..., *, reason: str | None = None) -> Any:
     -------
     callable
         A function that does what fn does; without fn a decorator.
+
+    Raises
+    ------
+    TypeError
+        If fn is not callable.
     """
     if fn is ...:
         return functools.partial(disable, reason=reason)

@@ -578,3 +578,18 @@ def test_classes_of_keys_are_read_without_the_dicts_methods():
     assert _core.classes_of(iter([1, "a", 2])) == {int, str} and _core.classes_of({}) == set()
     with pytest.raises(TypeError):
         _core.classes_of(3)
+
+
+def test_contents_are_restored_without_hashing_traced_keys():
+    def f(x, q, o):
+        table = {}
+        for k in q:
+            o.append(1)  # an effect: a later refusal cannot start again
+            if x[k] > 0:
+                table[k, 1] = 2
+        return table
+
+    compiled = cinductor.compile(f)
+    for n in (4, 5, 3):
+        x, q = np.arange(n) + 0.5, np.arange(n)[::-1]
+        assert compiled(x, q, []) == f(x, q, [])

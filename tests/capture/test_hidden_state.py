@@ -35,7 +35,8 @@ from cinductor import testing
 SIZES = [4, 5, 3, 5]  # lists start with fewer than 8 items: then sums have NumPy's bits
 BATCH = 25
 MORE = int(os.environ.get("CINDUCTOR_FUZZ", "0"))
-SEEDS = [*range(1000), 3772742241, *(int.from_bytes(os.urandom(4), "little") for _ in range(4 * MORE))]
+FIXED = (3772742241, 2440478952, 2201288478, 421692408, 847161748)  # failed once
+SEEDS = [*range(1000), *FIXED, *(int.from_bytes(os.urandom(4), "little") for _ in range(4 * MORE))]
 
 
 def load(source, path):
@@ -164,27 +165,26 @@ def outcome(fn, module, arguments, seconds):
 
 
 def done_by(fn, module, arguments, seconds):
-    """All effects of a call that is interrupted after `seconds`."""
+    """All effects of a call. Raises Endless if the call and their description together take longer than `seconds`."""
     out = io.StringIO()
     module.LOG.clear()
     signal.signal(signal.SIGALRM, stop)
-    with warnings.catch_warnings(record=True) as seen, contextlib.redirect_stdout(out):
-        warnings.simplefilter(getattr(module, "FILTER", "always"))
-        signal.setitimer(signal.ITIMER_REAL, seconds, 1)  # repeated, in case the program swallows it
-        describe = Description().of
-        try:
-            result = describe(fn(*arguments))
-        except Endless:
-            result = "endless"
-        except Exception as error:
-            result = type(error).__name__, str(error)
-        finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
+    describe = Description().of
+    try:
+        with warnings.catch_warnings(record=True) as seen, contextlib.redirect_stdout(out):
+            warnings.simplefilter(getattr(module, "FILTER", "always"))
+            signal.setitimer(signal.ITIMER_REAL, seconds, 1)  # repeated, in case the program swallows it
+            try:
+                result = describe(fn(*arguments))
+            except Exception as error:
+                result = type(error).__name__, str(error)
+        effects = [describe(part) for part in (list(arguments), list(module.LOG), globals_of(module))]
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
     texts = sorted(
         (str(w.message), w.lineno if w.category is UserWarning else 0)
         for w in seen if not issubclass(w.category, getattr(cinductor, "CinductorWarning", ()))
     )
-    effects = [describe(part) for part in (list(arguments), list(module.LOG), globals_of(module))]
     return result, *effects, out.getvalue(), texts
 
 

@@ -249,3 +249,14 @@ def test_what_one_part_has_found_is_told_of_its_row_alone():
             y[place] = 2
         np.testing.assert_array_equal(found(y), found.__wrapped__(y))
         np.testing.assert_array_equal(every(y), every.__wrapped__(y))
+
+
+@pytest.mark.parametrize("sizes", ["3,0", "0,3", "2,0,3", "2,3,0"])
+@pytest.mark.parametrize("fold", ["sum", "prod", "any"])
+def test_folds_over_axes_without_elements(fold, sizes):
+    """The points of several axes are numbered, so an index is computed by division by a size."""
+    shape = [int(n) for n in sizes.split(",")]
+    dtype = "bool" if fold == "any" else "f32"
+    text = f"graph g(in0: {dtype}[{sizes}]) {{\n  %0: {dtype}[] = {fold}(in0, axes={list(range(len(shape)))})\n  return %0\n}}\n"
+    x = np.zeros(shape, "bool" if fold == "any" else "f4")
+    assert cinductor._core.compile_text(text, [x])[0] == getattr(np, fold)(x)

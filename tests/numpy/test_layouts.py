@@ -359,3 +359,20 @@ def test_assert_same_compares_the_strides_that_have_a_meaning():
         assert_same(np.asfortranarray(x), x)
     assert_same(np.asfortranarray(x)[:1].copy("K"), x[:1])
     assert_same(np.empty((0, 3), order="F"), np.empty((0, 3)))
+
+
+def transposed_reads(x, y):
+    """Kernels that read one operand across its rows: bodies of vector instructions, and others."""
+    return x.T.copy(), x.T + y, x.T * x.T + y, x.T.astype(np.float64), x.T > y, np.where(x.T > y, x.T, y), np.exp(x.T * y), x.T.sum(axis=0)
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("char", "fdbHqe?F")
+def test_tiles_and_squares_that_no_size_fills(char, dynamic):
+    rng = np.random.default_rng(2)
+    compiled = cinductor.compile(transposed_reads, dynamic=dynamic)
+    for rows, columns in ((64, 64), (65, 71), (130, 97), (67, 200)):
+        x, y = ((rng.random(shape) * 9).astype(char) for shape in ((rows, columns), (columns, rows)))
+        for got, want in zip(compiled(x, y), transposed_reads(x, y), strict=True):
+            assert got.dtype == want.dtype and got.strides == want.strides
+            assert got.tobytes() == want.tobytes()

@@ -167,6 +167,29 @@ def test_kernels_need_no_glibc_newer_than_2_28(tmp_path):
         assert [name for kernel in cache.glob("**/*.so") for name in versions_of(kernel) if name.startswith("_ZGV")]
 
 
+ROWS = """
+import warnings, numpy as np, cinductor
+warnings.simplefilter("error")
+x = np.random.default_rng(0).random((40, 64))
+for cast in ("f8", "f4", "i2"):
+    for fn in (lambda x: (x * 2 + 1).sum(axis=1), lambda x: x[:, ::2] * x[:, 1::2], lambda x: x.astype("i1") + 1):
+        wanted = fn(x.astype(cast))
+        assert np.array_equal(cinductor.compile(fn, mode="now", backend="c")(x.astype(cast)), wanted)
+"""
+
+
+@pytest.mark.skipif(not shutil.which("gcc"), reason="needs gcc")
+def test_kernels_compile_with_gcc_11(tmp_path):
+    """gcc has __builtin_shufflevector since version 12; this compiler says that it is 11, and has no such function."""
+    old = tmp_path / "gcc-11"
+    old.write_text('#!/bin/sh\nexec gcc -U__GNUC__ -D__GNUC__=11 -D__builtin_shufflevector=no_such_function -w "$@"\n')
+    old.chmod(0o755)
+    cache = tmp_path / "cache"
+    done = run(ROWS, CC=str(old), CINDUCTOR_CACHE_DIR=str(cache))
+    assert done.returncode == 0, done.stderr
+
+
+
 def test_workflows_use_versions_that_exist():
     """Actions of the packaging authority have full version tags only, such as v1.2.3."""
     text = "".join(path.read_text() for path in (ROOT / ".github/workflows").glob("*.yml"))

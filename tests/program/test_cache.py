@@ -11,6 +11,8 @@ import time
 import pytest
 from test_robustness import PIECES, PROGRAM, entries, logging, run, script, warnings_in
 
+import cinductor
+
 CHILDREN = """
 import resource
 print("children", resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
@@ -134,3 +136,10 @@ def test_the_folder_for_what_is_temporary(tmp_path):
         lines = run("/proc/cinductor", program=PROGRAM + BACKEND, TMPDIR=str(place))
         assert "loaded True" in lines
         assert [p.name for p in place.iterdir()] == ([f"cinductor-{os.getuid()}"] if mode & 0o1000 else [])
+
+
+@pytest.mark.parametrize("amount, error", [("x", TypeError), (-1, ValueError), (float("nan"), ValueError)])
+def test_amounts_that_are_none(amount, error):
+    for function, name in ((cinductor.cache.trim, "megabytes"), (cinductor.cache.clear, "older")):
+        with pytest.raises(error, match=f"{name} is .*wanted: a number of at least 0"):
+            function(amount)

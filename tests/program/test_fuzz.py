@@ -126,8 +126,8 @@ LOOPS = [*range(60), 2964097208, 70067, 70093, 70178, 3321422140, 4040863078, 32
          1937621765, 3187758362, 786243343, 2533621704, 4117872429]
 # The last one is a regression test: an array that iterations reverse until one returns it.
 # Regression tests: a loop of fewer iterations than the ones like it ran before their regions; a list of NumPy's and Python's floats.
-LISTS = [2309850891, 2774204822]
-WIDE_LOOPS, BOUND = range(40), [*range(60), 3633115973]
+LISTS = [2309850891, 2774204822, 3341958960, 4154172998]
+WIDE_LOOPS, BOUND = [*range(40), 2084671342], [*range(60), 3633115973]
 # The last fourteen are regression tests. The result of an inner function; a `finally` that returns; the possible types of a
 # value after many branches; a name that only pieces bind. A view whose size depends on data; the stride order of an
 # empty array; a name of a finished iteration when the rest runs in NumPy. The truth of an int known after a break.

@@ -20,7 +20,7 @@ from cinductor import testing
 everything_is_compiled = test_fuzz.everything_is_compiled  # the fixture
 # The last eight are regression tests: items of tuples that were read once, an object beside a tuple, equal tuples, items that die, and
 # equal tuples that iterations exchange.
-PROGRAMS = [*range(30), 44, 101, 700, 2177, 2302, 2360, 1297845006, 3897329428]
+PROGRAMS = [*range(30), 44, 101, 700, 2177, 2302, 2360, 1297845006, 3897329428, 3849962252, 4069354659]
 
 
 def objects(value):

@@ -146,8 +146,9 @@ def test_wrong_arguments():
     ):
         with pytest.raises(error, match=why):
             warm(pure, spec, 0.5)
-    with pytest.raises(TypeError, match="warm: fn"):
-        warm(3)
+    for function in (warm, cinductor.lower, cinductor.graph):
+        with pytest.raises(TypeError, match=f"^{function.__name__}: fn is 3; wanted"):
+            function(3)
     with pytest.raises(TypeError):
         warm(pure)
     with pytest.raises(ValueError):

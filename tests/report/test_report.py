@@ -355,6 +355,27 @@ def test_refusals_are_named_by_lines_and_counted():
     wanted = [f"lines 4-5 and line 6{why} (×2)", f"two loop nests of line 8{why}"]
     wanted += ["the iterations of the loop at lines 3-4 run sequentially: iterations conflict on line 2", f"k0 and buf3{why}"]
     assert refusals(types.SimpleNamespace(apart=apart)) == wanted
+    stored = ["buf3 is stored where buf0 (line 7) was", "buf5 is stored where buf1 (line 7) was", "buf6 (line 9) is stored where buf2 was"]
+    wanted = ["a later result is stored where that of line 7 was (×2)", "the result of line 9 is stored where an earlier one was"]
+    assert refusals(types.SimpleNamespace(apart=stored)) == wanted
+
+
+def test_calls_of_other_packages_are_library_calls():
+    """Their names have dots, so the text quotes them."""
+    text = 'k0: extern "aten.addmm.default"(in1, in2, in0[+0; 128,256; 1,128]) key "0:0" -> buf0  @/tmp/model.py:8\n'
+    (call,), _ = kernels.read(text)
+    assert call.call == "aten.addmm.default" and call.result == "buf0" and len(call.operands) == 3
+
+
+def test_the_memory_chart_has_the_names_of_the_table():
+    def repeated(x):
+        for _ in range(4):
+            x = np.sort(np.sqrt(x + 1))
+        return x
+
+    report = explained(repeated, V)
+    (chart,) = re.findall(r"<h2>Memory</h2>(.*?)</svg>", report._repr_html_(), re.S)
+    assert set(re.findall(r">(k\d+|sort)<", chart)) == {"k0", "sort"}
 
 
 def test_times_say_what_they_include():

@@ -258,6 +258,7 @@ def test_settings_are_checked():
         (dict(options=[1]), TypeError, r"options is \[1\]; allowed: a dict"),
         (dict(fullgraf=True), TypeError, "no keyword argument 'fullgraf'; did you mean 'fullgraph'?"),
         (dict(numerics="fast"), TypeError, "it is an option: options={'numerics': 'fast'}"),
+        (dict(cache=True), TypeError, "it is an option, and True is its default"),
         (dict(fullgraph="yes"), TypeError, "fullgraph is 'yes'; allowed: True, False"),
         (dict(dynamic="auto"), TypeError, "dynamic is 'auto'; allowed: True, False, None"),
         (dict(mode=3), ValueError, "mode is 3; allowed: 'default', "),

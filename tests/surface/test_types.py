@@ -5,6 +5,7 @@ import importlib.util
 import inspect
 import re
 import sys
+import textwrap
 import typing
 from pathlib import Path
 
@@ -192,7 +193,17 @@ def lacks_of(name, value, text):
     returns = getattr(value, "__annotations__", {}).get("return", "None") if not isinstance(value, type) else "None"
     if returns not in ("None", None) and not sections.keys() & {"Returns", "Yields"}:
         lacks.append("Returns")
+    if "Raises" not in sections and raises(value):
+        lacks.append("Raises")
     return lacks
+
+
+def raises(function):
+    """True for a function of the package with a `raise` statement in its own body."""
+    if not inspect.isfunction(function) or not function.__module__.startswith("cinductor"):
+        return False
+    (node,) = ast.parse(textwrap.dedent(inspect.getsource(function))).body
+    return any(isinstance(part, ast.Raise) for part in ast.walk(node))
 
 
 def is_numpys(name, cls):

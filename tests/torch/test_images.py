@@ -71,3 +71,10 @@ def test_gradients_of_maxima(kernel, stride, padding, size):
     fast = agreement.compiled(fn)
     grads = [torch.autograd.grad(f(x).sum(), x)[0] for f in (fast, fn)]
     torch.testing.assert_close(*grads)
+
+
+@pytest.mark.parametrize("grad", [False, True])
+@pytest.mark.parametrize("fn", [lambda x: x.repeat(2, 1, 2), lambda x: (x.tile(2, 1, 2), x + 1)])
+def test_results_have_the_strides_of_ops_that_are_decomposed(fn, grad):
+    """torch's decomposition of repeat has another order of axes than the op."""
+    agreement.agree(fn, lambda: (torch.randn(6, 1, requires_grad=grad),), backward=grad)

@@ -1,4 +1,4 @@
-/* Notes of what kernels were built to. */
+/* Cache entries that map the text of kernels, with the options and tools, to the library that was built from them. */
 #include "device/cpu/build_notes.h"
 
 #include "base/os.h"

@@ -59,7 +59,7 @@ add_functions(Source *s, const CiText texts[2], const CiKernel *kernel)
     }
 }
 
-/* Letters, digits and single underscores: what follows the last dot of a qualified name. */
+/* A C name from a qualified one: what follows its last dot, as letters, digits and single underscores. */
 static const char *
 word_of(CiContext *ctx, const char *name)
 {
@@ -77,7 +77,7 @@ word_of(CiContext *ctx, const char *name)
     return length > 0 && (*word < '0' || *word > '9') ? word : "kernel";
 }
 
-/* A second symbol of each function of a kernel, which tools show: of two at one place, perf takes the longer. */
+/* A second symbol for each function of a kernel. Tools show it: perf takes the longer of two symbols at one address. */
 static void
 add_symbols(Source *s, const CiKernel *kernel)
 {
@@ -91,7 +91,7 @@ add_symbols(Source *s, const CiKernel *kernel)
     }
 }
 
-/* The kernel whose functions differ only in names; NULL: there is none, and this one is known from now on. */
+/* Returns an earlier kernel whose functions differ only in names. If there is none, enters this one and returns NULL. */
 static const CiKernel *
 find_same(Source *s, const CiKernel *kernel, const CiText texts[2])
 {
@@ -102,9 +102,8 @@ find_same(Source *s, const CiKernel *kernel, const CiText texts[2])
     return found;
 }
 
-/* None where a kernel before it has the same functions, such as that of another iteration of an
- * unrolled loop or layer of a network. A compiler takes half as much again for each byte of loops that it is to make
- * vectors of. */
+/* Adds nothing if an earlier kernel has the same functions, as in another iteration of an unrolled loop or another layer
+ * of a network. A byte of loops that the compiler vectorises takes half as much time again as other source. */
 static void
 add_kernel(void *arg, const CiKernel *kernel)
 {
@@ -162,8 +161,31 @@ print_index_helpers(const Source *s, CiText *out)
                         helpers[k][0], helpers[k][1]);
 }
 
-/* They cost nothing but compile time where a compiler does not know them. A loop that is left to the
- * compiler begins at a line of the cache: one of ten instructions that lies across two of them takes half as long again. */
+/* gcc before 12 has no __builtin_shufflevector. Its own __builtin_shuffle only gives vectors as long as its operands. The lanes are
+ * moved as integers, whose type a comparison gives without qualifiers. */
+static void
+print_shuffle_macro(const Source *s, CiText *out)
+{
+    static const char name[] = "__builtin_shufflevector";
+    if (strstr(s->functions.data, name) || strstr(s->printer->helpers.data, name))
+        ci_text_add(
+            out,
+            "#if !defined(__clang__) && __GNUC__ < 12\n#define %s(a, b, ...) ({ \\\n"
+            "    typedef __typeof__(((a) < (a))[0]) ci_int; \\\n"
+            "    enum { ci_lanes = sizeof(a) / sizeof(ci_int), ci_count = sizeof((int[]){__VA_ARGS__}) / sizeof(int) }; \\\n"
+            "    typedef ci_int ci_ints __attribute__((vector_size(ci_count * sizeof(ci_int)))); \\\n"
+            "    typedef __typeof__((a)[0]) ci_same __attribute__((vector_size(ci_count * sizeof(ci_int)))); \\\n"
+            "    const __typeof__((a) < (a)) ci_a = (__typeof__((a) < (a)))(a), ci_b = (__typeof__((a) < (a)))(b); \\\n"
+            "    const int ci_from[] = {__VA_ARGS__}; \\\n"
+            "    ci_ints ci_made; \\\n"
+            "    for (int ci_k = 0; ci_k < ci_count; ci_k++) \\\n"
+            "        ci_made[ci_k] = ci_from[ci_k] < ci_lanes ? ci_a[ci_from[ci_k]] : ci_b[ci_from[ci_k] - ci_lanes]; \\\n"
+            "    (ci_same)ci_made; })\n#endif\n",
+            name);
+}
+
+/* Prints macros for attributes of gcc that clang does not have. Loops that the compiler vectorises begin at a cache
+ * line: a loop of ten instructions across two lines takes half as long again. */
 static void
 print_macros(const Source *s, CiText *out, bool is_fast)
 {
@@ -216,6 +238,7 @@ ci_cpu_emit_source(CiText *out, const CiKernels *kernels, const CiProcs *procs,
                      "    int32_t is_again;\n} CiRun;\n");
     bool is_fast = options && options->numerics && !strcmp(options->numerics, "fast");
     print_macros(&s, out, is_fast);
+    print_shuffle_macro(&s, out);
     print_index_helpers(&s, out);
     print_fault_helper(&s, out);
     ci_emit_support(s.base, out);

@@ -4,34 +4,23 @@
  * Invariant: the decision depends on the program and on the location of its arguments, not on the
  * GPU's load. */
 #include "device/cuda/cuda.h"
-#include "analysis/choices.h"
-#include "analysis/cost.h"
+#include "analysis/labels.h"
 
 /* Number of sequential iterations, which a GPU runs more slowly than a CPU. */
 static CiAmount
-count_iterations(const CiLoopTree *tree)
+count_iterations(const CiKernels *tree)
 {
     CiAmount most = ci_amount(1);
-    for (int k = 0; k < tree->count; k++) {
-        const CiTreeNode *node = &tree->nodes[k];
-        CiAmount inner = count_iterations(&node->body);
-        if (node->kind == CI_TREE_for)
-            inner = ci_amount_of(inner, node->region->extent);
-        else if (node->kind == CI_TREE_while)
+    for (int k = 0; tree && k < tree->nkernels; k++) {
+        const CiKernel *kernel = tree->kernels[k];
+        CiAmount inner = count_iterations(kernel->inner[0]);
+        if (ci_kernel_is_region(kernel, CI_ITEM_for))
+            inner = ci_amount_of(inner, kernel->region->extent);
+        else if (ci_kernel_is_region(kernel, CI_ITEM_while))
             inner.unknowns++;
-        most = ci_amount_max(most, ci_amount_max(inner, count_iterations(&node->other)));
+        most = ci_amount_max(most, ci_amount_max(inner, count_iterations(kernel->inner[1])));
     }
     return most;
-}
-
-/* Number of points that run in parallel. */
-static CiAmount
-count_points(const CiKernel *kernel)
-{
-    CiAmount points = ci_amount(1);
-    for (int k = 0; k < kernel->nouter; k++)
-        points = ci_amount_of(points, kernel->outer[k].extent);
-    return points;
 }
 
 typedef struct Slow {
@@ -56,7 +45,7 @@ iterations_worth_copies(const CiLoops *loops)
 static bool
 is_wide(const CiKernels *kernels, const CiKernel *kernel)
 {
-    return ci_amount_high(count_points(kernel)) >=
+    return ci_amount_high(ci_kernel_points(kernel)) >=
            ci_choice(kernels->machine, CI_CHOICE_many_points);
 }
 
@@ -69,7 +58,7 @@ find_slow(Slow *slow, const CiKernels *kernels, CiAmount around)
         for (int b = 0; kernel->region && b < 2; b++)
             if (kernel->inner[b])
                 find_slow(slow, kernel->inner[b], extent ? ci_amount_of(around, extent) : around);
-        const CiLoopTree *tree = ci_kernel_has_loops(kernel) ? ci_kernel_tree(kernel) : NULL;
+        const CiKernels *tree = ci_kernel_has_loops(kernel) ? ci_kernel_tree(kernel) : NULL;
         if (slow->why || !tree || is_wide(kernels, kernel) ||
             ci_amount_high(ci_amount_times(around, count_iterations(tree))) <= slow->iterations)
             continue;

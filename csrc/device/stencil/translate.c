@@ -30,7 +30,7 @@ alloc(Translator *t, const CiMemory *memory)
         REFUSE(t, "memory %s has no fixed size", memory->name);
     } else if (memory->space == CI_SPACE_register) {
         *place = (Slot){ci_stencil_take_bytes(t, size * VECTOR_BYTES, VECTOR_BYTES), true, ci_stencil_mask_of_lanes(memory->lanes)};
-        ci_stencil_check_type(t, (CiType){memory->dtype, memory->lanes});
+        ci_stencil_check_type(t, ci_type_of(memory->dtype, memory->lanes));
     } else if (memory->space == CI_SPACE_stack) {
         int bottom = ci_stencil_take_bytes(t, size * bytes, VECTOR_BYTES);
         place->slot = ci_stencil_take_number(t);

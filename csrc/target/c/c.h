@@ -28,8 +28,6 @@ typedef struct CiCDialect {
     /* The element of a load, and of a store that does not combine, that others touch now. */
     const char *(*load_now)(CiCPrinter *p, const char *element);
     const char *(*store_now)(CiCPrinter *p, const char *element, const char *value);
-    /* Accesses in lanes that differ by a number name their pointer once (place.c). */
-    bool shares_pointers;
     /* A compress has a single writer: a rejected element may be stored too, because the next one
      * overwrites it. */
     bool packs_alone;
@@ -57,16 +55,13 @@ struct CiCPrinter {
     bool has_loops_left;    /* that the compiler is to make vectors of */
     const CiStmt **defined; /* per value: its statement */
     int *uses;              /* per value: how often it is an operand */
-    int *masks;             /* per value: bytes of a lane, of one that is a mask */
-    CiMap *memory_masks;    /* of vectors of bools: memory -> the same, of what it holds */
     const int *swap_groups; /* per parameter: the first of those that may have each other's memory,
                                -1 if it keeps its own; NULL: all do */
     const char *moves_from; /* of elements that are moved back, this one's; NULL: all are */
     int moves_step;
     CiMap *lane_symbols; /* bound in lanes: symbol -> its bind */
-    CiMap *bases;        /* pointers that are declared here: place.c */
-    int nbases;
-    bool is_left; /* in a loop that the compiler is to make vectors of */
+    int *pointers, npointers, cappointers; /* that are declared here, and by number: */
+    bool *has_pointer;
 };
 
 CiCPrinter *ci_c_printer_new(CiContext *ctx, const CiCInstructions *instructions, int vector_bytes);
@@ -134,16 +129,11 @@ const char *ci_c_rounded(CiCPrinter *p, CiDtype dtype, int lanes, const char *va
 const char *ci_c_widened(CiCPrinter *p, CiDtype dtype, int lanes, const char *value);
 const char *ci_c_narrowed(CiCPrinter *p, CiDtype dtype, int lanes, const char *value);
 
-/* place.c: pointers that accesses of a block share. What a block has of them, counted before it is
- * printed; the pointer that a statement is the first to need, declared before it; at the block's
- * end they are no more. memory + index, by such a pointer where there is one. */
-typedef struct CiCBase CiCBase;
-CiMap *ci_c_count_bases(CiCPrinter *p, const CiStmts *block);
-void ci_c_declare_base(CiCPrinter *p, const CiMap *counted, const CiStmt *stmt);
-void ci_c_forget_bases(CiCPrinter *p, const CiMap *counted);
-const char *ci_c_pointer(CiCPrinter *p, const CiMemory *memory, const CiExpr *index);
-/* Like ci_c_memory, as the number of an address, which may be outside the memory. */
-const char *ci_c_ahead(CiCPrinter *p, const CiMemory *memory, const CiExpr *index);
+/* place.c. Declares the pointer of an access, unless a block around it has; at the end of a block, its pointers end. */
+void ci_c_declare_pointer(CiCPrinter *p, const CiStmt *stmt);
+void ci_c_leave_pointers(CiCPrinter *p, int outside);
+/* A pointer to the element that the statement accesses; of a prefetch, which may be out of bounds, a number. */
+const char *ci_c_pointer(CiCPrinter *p, const CiStmt *stmt);
 /* The pointer to memory; an element of it as an lvalue. */
 const char *ci_c_memory(CiCPrinter *p, const CiMemory *memory);
 const char *ci_c_element(CiCPrinter *p, const CiMemory *memory, const CiExpr *index);
@@ -177,15 +167,12 @@ ci_c_width(CiDtype dtype)
     return (int)ci_dtype_size(ci_dtype_compute(dtype));
 }
 
-/* masks.c. How wide the bools of a proc are; those that a memory holds. */
-void ci_c_find_masks(CiCPrinter *p, const CiProc *proc);
-int ci_c_mask_in(const CiCPrinter *p, const CiMemory *memory);
-/* A bool as a mask of so many bytes a lane; as bytes that are 0 or 1. */
+/* masks.c. A bool as a mask of so many bytes a lane; as bytes that are 0 or 1. */
 const char *ci_c_as_mask(CiCPrinter *p, int value, int bytes);
 const char *ci_c_as_bytes(CiCPrinter *p, int value);
 const char *ci_c_first_true(CiCPrinter *p, int value);
-/* The widest mask among bools, at least a byte. */
-int ci_c_common_width(const CiCPrinter *p, const int *values, int count);
+/* A mask with lanes of so many bytes, as bytes that are 0 or 1. */
+const char *ci_c_bytes_of_mask(CiCPrinter *p, int bytes, int lanes, const char *mask);
 
 /* lanes.c: a let, a store in lanes. */
 void ci_c_print_vector_let(CiCPrinter *p, const CiStmt *let);

@@ -23,7 +23,7 @@ decode_unit(CiCPrinter *p, const CiStmt *const *loops, int count)
     }
 }
 
-/* As many units at once as are neighbours along the last loop. */
+/* Runs units that are neighbours along the last loop at once, as one range. */
 static void
 print_runs(CiCPrinter *p, const CiStmt *const *loops, int count)
 {
@@ -40,8 +40,8 @@ print_runs(CiCPrinter *p, const CiStmt *const *loops, int count)
     ci_text_close(p->out);
 }
 
-/* Loops that run side by side, one in the other, share one number of units: the first is decoded,
- * and from one to the next variables go on as a counter does. */
+/* Nested parallel loops share one unit number. The first unit is decoded into their variables by division; for each
+ * further unit they advance like the digits of a counter. */
 static void
 print_units(CiCPrinter *p, const CiStmt *outer)
 {
@@ -104,7 +104,7 @@ print_poll(CiCPrinter *p, const CiStmt *stmt)
     ci_text_close(p->out);
 }
 
-/* Prints the test for a unit's turn. Its acquire makes the stores of earlier units visible, which
+/* Prints the test whether the ticket of a unit has come. The acquire makes the stores of earlier units visible, which
  * they publish with a release. */
 static void
 print_ticket(CiCPrinter *p, const CiStmt *let)
@@ -163,7 +163,7 @@ static void
 print_prefetch(CiCPrinter *p, const CiStmt *stmt)
 {
     ci_text_line(p->out, "__builtin_prefetch((const void *)(%s));",
-                 ci_c_ahead(p, stmt->at.memory, stmt->at.index));
+                 ci_c_pointer(p, stmt));
 }
 
 static const CiStmt *
@@ -282,13 +282,11 @@ ci_c_print_proc(CiCPrinter *p, CiText *out, const CiProc *proc)
                                        .argument = argument,
                                        .alloc = ci_c_print_alloc,
                                        .packs_alone = true,
-                                       .shares_pointers = true,
                                        .global = "",
                                        .own_memory = own_memory};
     p->dialect = &dialect;
     p->index_type = "int64_t";
     ci_c_begin_proc(p, proc, &body);
-    ci_c_find_masks(p, proc);
     ci_c_print_block(p, &proc->body);
     ci_c_print_moved_back(p);
     declare_arguments(p, &head);

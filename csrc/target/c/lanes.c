@@ -6,9 +6,18 @@ static void
 declare(CiCPrinter *p, const CiStmt *let, const char *text)
 {
     ci_text_line(p->out, "const %s v%d = %s;",
-                 p->masks[let->value] ? ci_c_mask_type(p, p->masks[let->value], let->type.lanes)
-                                      : ci_c_type(p, let->type.dtype, let->type.lanes),
+                 let->type.mask ? ci_c_mask_type(p, let->type.mask, let->type.lanes)
+                                : ci_c_type(p, let->type.dtype, let->type.lanes),
                  let->value, text);
+}
+
+/* The text of a bool is a mask as wide as the operands. */
+static void
+declare_computed(CiCPrinter *p, const CiStmt *let, const char *text)
+{
+    if (let->type.dtype == CI_DTYPE_bool && !let->type.mask)
+        text = ci_c_bytes_of_mask(p, ci_stmt_operand_bytes(p->proc, let), let->type.lanes, text);
+    declare(p, let, text);
 }
 
 /* ---- operations ---- */
@@ -21,9 +30,10 @@ print_cast(CiCPrinter *p, const CiStmt *let)
     int lanes = let->type.lanes;
     const char *name = ci_c_name(p, let->args[0]);
     if (to == from) {
-        /* as it is */
+        name = to == CI_DTYPE_bool && !let->type.mask ? ci_c_as_bytes(p, let->args[0]) : name;
     } else if (to == CI_DTYPE_bool) {
-        name = ci_format(p->ctx, "(%s != 0)", name);
+        declare_computed(p, let, ci_format(p->ctx, "(%s != 0)", name));
+        return;
     } else if (from == CI_DTYPE_bool) {
         name = ci_c_convert(p, CI_DTYPE_u8, to, lanes, ci_c_as_bytes(p, let->args[0]));
     } else {
@@ -39,12 +49,12 @@ print_where(CiCPrinter *p, const CiStmt *let)
     int lanes = let->type.lanes, width = ci_c_width(let->type.dtype);
     const char *yes = ci_c_name(p, let->args[1]), *no = ci_c_name(p, let->args[2]);
     if (let->type.dtype == CI_DTYPE_bool) {
-        width = p->masks[let->value];
+        width = ci_stmt_operand_bytes(p->proc, let);
         yes = ci_c_as_mask(p, let->args[1], width);
         no = ci_c_as_mask(p, let->args[2], width);
     }
-    declare(p, let,
-            ci_c_where(p, let->type.dtype, lanes, ci_c_as_mask(p, let->args[0], width), yes, no));
+    declare_computed(p, let,
+                     ci_c_where(p, let->type.dtype, lanes, ci_c_as_mask(p, let->args[0], width), yes, no));
 }
 
 static void
@@ -52,14 +62,13 @@ print_vector_pointwise(CiCPrinter *p, const CiStmt *let)
 {
     CiDtype operand = ci_c_type_of(p, let->args[0]).dtype;
     const char *names[CI_MAX_OPERANDS] = {"", "", "", ""};
-    int width = operand == CI_DTYPE_bool ? ci_c_common_width(p, let->args, let->nargs)
-                                         : ci_c_width(operand);
+    int width = ci_stmt_operand_bytes(p->proc, let);
     for (int a = 0; a < let->nargs; a++)
         names[a] = operand == CI_DTYPE_bool ? ci_c_as_mask(p, let->args[a], width)
                                             : ci_c_name(p, let->args[a]);
     const char *text = ci_c_pointwise(p, let->op, operand, let->type.lanes, names);
     bool is_rounded = ci_op_rounds(let->op, operand);
-    declare(p, let, is_rounded ? ci_c_rounded(p, operand, let->type.lanes, text) : text);
+    declare_computed(p, let, is_rounded ? ci_c_rounded(p, operand, let->type.lanes, text) : text);
 }
 
 /* ---- lane by lane ---- */
@@ -179,10 +188,10 @@ strided_function(CiCPrinter *p, const CiStmt *stmt, int lanes)
 
 /* memory + index, stride */
 static const char *
-strided_address(CiCPrinter *p, const CiAccess *at)
+strided_address(CiCPrinter *p, const CiStmt *stmt)
 {
-    return ci_format(p->ctx, "%s, %s", ci_c_pointer(p, at->memory, at->index),
-                     ci_emit_index_text(p->base, at->stride));
+    return ci_format(p->ctx, "%s, %s", ci_c_pointer(p, stmt),
+                     ci_emit_index_text(p->base, stmt->at.stride));
 }
 
 static const char *
@@ -221,14 +230,14 @@ print_load(CiCPrinter *p, const CiStmt *let)
     if (at->memory->lanes > 1) {
         declare(p, let, ci_c_element(p, at->memory, at->index));
     } else if (is_contiguous(p, at)) {
-        const char *at_first = ci_c_pointer(p, at->memory, at->index);
+        const char *at_first = ci_c_pointer(p, let);
         const char *loaded = let->live ? ci_c_load_part(p, dtype, lanes, at_first, let->live)
                                        : ci_format(p->ctx, "*(const %s_u *)(%s)",
                                                    ci_c_type(p, dtype, lanes), at_first);
         declare(p, let, ci_c_widened(p, at->memory->dtype, lanes, loaded));
     } else if (strided_function(p, let, lanes)) {
         declare(p, let,
-                ci_format(p->ctx, "%s(%s%s)", strided_function(p, let, lanes), strided_address(p, at),
+                ci_format(p->ctx, "%s(%s%s)", strided_function(p, let, lanes), strided_address(p, let),
                           live_argument(p, let)));
     } else {
         open_lane_let(p, let);
@@ -269,7 +278,7 @@ print_part_of_register(CiCPrinter *p, const CiStmt *store, const char *value)
     const CiMemory *memory = store->at.memory;
     const char *element = ci_c_element(p, memory, store->at.index);
     CiDtype dtype = memory->dtype != CI_DTYPE_bool ? ci_dtype_compute(memory->dtype)
-                    : ci_c_mask_in(p, memory)      ? ci_c_mask_dtype(ci_c_mask_in(p, memory))
+                    : memory->mask                 ? ci_c_mask_dtype(memory->mask)
                                                    : CI_DTYPE_u8;
     bool is_complex = ci_dtype_class(dtype) == CI_CLASS_complex;
     CiDtype part = is_complex ? ci_dtype_real(dtype) : dtype;
@@ -291,7 +300,7 @@ ci_c_print_vector_store(CiCPrinter *p, const CiStmt *store)
     const CiAccess *at = &store->at;
     CiDtype dtype = at->memory->dtype;
     int lanes = ci_c_type_of(p, store->args[0]).lanes;
-    int width = at->memory->lanes > 1 ? ci_c_mask_in(p, at->memory) : 0;
+    int width = at->memory->mask;
     const char *value = ci_c_name(p, store->args[0]);
     if (dtype == CI_DTYPE_bool)
         value = width ? ci_c_as_mask(p, store->args[0], width) : ci_c_as_bytes(p, store->args[0]);
@@ -300,7 +309,7 @@ ci_c_print_vector_store(CiCPrinter *p, const CiStmt *store)
     } else if (at->memory->lanes > 1) {
         ci_text_line(p->out, "%s = %s;", ci_c_element(p, at->memory, at->index), value);
     } else if (is_contiguous(p, at) && store->op == CI_OP_none) {
-        const char *at_first = ci_c_pointer(p, at->memory, at->index);
+        const char *at_first = ci_c_pointer(p, store);
         CiDtype stored = stored_as(dtype);
         value = ci_c_narrowed(p, dtype, lanes, value);
         if (store->live)
@@ -310,7 +319,7 @@ ci_c_print_vector_store(CiCPrinter *p, const CiStmt *store)
             ci_text_line(p->out, "*(%s_u *)(%s) = %s;", ci_c_type(p, stored, lanes), at_first,
                          value);
     } else if (store->op == CI_OP_none && strided_function(p, store, lanes)) {
-        ci_text_line(p->out, "%s(%s, %s%s);", strided_function(p, store, lanes), strided_address(p, at),
+        ci_text_line(p->out, "%s(%s, %s%s);", strided_function(p, store, lanes), strided_address(p, store),
                      value, live_argument(p, store));
     } else {
         print_lane_store(p, store);
@@ -508,7 +517,7 @@ ci_c_print_vector_let(CiCPrinter *p, const CiStmt *let)
         print_shuffle(p, let);
     else if (kind == CI_OPKIND_math)
         print_vector_math(p, let);
-    else if (ci_c_why_not_vector(p->ctx, let->op, operand, let->type.dtype))
+    else if (!let->type.mask && ci_c_why_not_vector(p->ctx, let->op, operand, let->type.dtype))
         print_lane_operation(p, let);
     else if (let->op == CI_OP_cast)
         print_cast(p, let);

@@ -207,14 +207,11 @@ static void
 print_for(CiCPrinter *p, const CiStmt *loop)
 {
     const char *var = loop->vars[0]->name, *extent = ci_emit_index_text(p->base, loop->extents[0]);
-    bool is_left = loop->run == CI_RUN_vector || loop->run == CI_RUN_simd, was_left = p->is_left;
     if (loop->run == CI_RUN_simd)
         ci_text_line(p->out, "#pragma omp simd");
-    p->has_loops_left |= is_left;
+    p->has_loops_left |= loop->run == CI_RUN_vector || loop->run == CI_RUN_simd;
     ci_text_open(p->out, "for (%s %s = 0; %s < %s; %s++) {", p->index_type, var, var, extent, var);
-    p->is_left |= is_left;
     ci_c_print_block(p, &loop->body);
-    p->is_left = was_left;
     ci_text_close(p->out);
 }
 
@@ -285,22 +282,18 @@ print_stmt(CiCPrinter *p, const CiStmt *stmt)
 void
 ci_c_print_block(CiCPrinter *p, const CiStmts *block)
 {
-    bool shares = p->dialect->shares_pointers && !p->is_left;
-    CiMap *counted = shares ? ci_c_count_bases(p, block) : NULL;
     CiEmitter *e = p->base;
-    int outside = e->long_names.count;
+    int outside = e->long_names.count, pointers = p->npointers;
     for (const CiStmt *stmt = block->first; stmt; stmt = stmt->next) {
         ci_emit_declare_names(e, p->out, stmt);
-        if (shares)
-            ci_c_declare_base(p, counted, stmt);
+        ci_c_declare_pointer(p, stmt);
         const CiStmt *last = p->dialect->statement(p, stmt);
         if (last)
             stmt = last;
         else
             print_stmt(p, stmt);
     }
-    if (shares)
-        ci_c_forget_bases(p, counted);
+    ci_c_leave_pointers(p, pointers);
     e->long_names.count = outside;
 }
 
@@ -315,8 +308,8 @@ ci_c_begin_proc(CiCPrinter *p, const CiProc *proc, CiText *body)
     p->swap_groups = ci_c_swap_groups(p->ctx, proc);
     p->defined = CI_NEW_ARRAY(p->ctx, const CiStmt *, proc->nvalues + 1);
     p->lane_symbols = ci_map_new(p->ctx);
-    p->bases = ci_map_new(p->ctx);
-    p->nbases = 0;
+    p->npointers = 0;
+    p->has_pointer = CI_NEW_ARRAY(p->ctx, bool, proc->npointers + 1);
     p->uses = CI_NEW_ARRAY(p->ctx, int, proc->nvalues + 1);
     ci_stmts_count_uses(&proc->body, p->uses);
     p->has_loops_left = false;

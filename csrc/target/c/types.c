@@ -49,7 +49,7 @@ ci_c_cold(CiCPrinter *p)
     return "static CI_COLD";
 }
 
-/* The second form is one that memory has: aligned as its elements are. */
+/* Also declares the type of such a vector in memory, which is only aligned as its elements are. */
 static void
 declare_vector(CiCPrinter *p, const char *name, CiDtype dtype, int lanes)
 {

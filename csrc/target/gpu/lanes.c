@@ -26,37 +26,13 @@ has_values(const CiMemory *memory)
            memory->lanes > 1;
 }
 
-/* The load of the run that moves the neighbours of the first lane from `distance` elements before it on;
- * NULL if there is none. */
-static const CiStmt *
-find_moved(const Run *r, const CiStmt *load, int64_t distance)
-{
-    CiSym *sym = r->p->sym;
-    const CiExpr *from = ci_expr_sub(sym, load->at.index, ci_expr_const(sym, distance));
-    for (const CiStmt *stmt = r->first; stmt != r->last->next; stmt = stmt->next)
-        if (stmt->kind == CI_STMT_let && stmt->op == CI_OP_load && stmt->at.is_aligned &&
-            stmt->at.memory == load->at.memory && stmt->type.lanes == r->lanes &&
-            stmt->at.index == from)
-            return stmt;
-    return NULL;
-}
-
-/* Elements of a load that is not aligned, from two aligned loads of the run which together have them;
- * NULL if there are none. */
+/* An element of a load that is not aligned, from the two aligned loads that have its lanes. */
 static const char *
 shifted(const Run *r, const CiStmt *load)
 {
-    if (load->at.stride || load->at.memory->space != CI_SPACE_global ||
-        ci_expr_has_lanes(r->p->lane_symbols, load->at.index))
-        return NULL;
-    for (int64_t distance = 1; distance < r->lanes; distance++) {
-        const CiStmt *early = find_moved(r, load, distance),
-                     *late = early ? find_moved(r, load, distance - r->lanes) : NULL;
-        if (late)
-            return ci_format(r->p->ctx, "(l + %d < %d ? x%d : x%d).v[(l + %d) %% %d]", (int)distance,
-                             r->lanes, early->value, late->value, (int)distance, r->lanes);
-    }
-    return NULL;
+    CiShift shift = ci_lane_loop_shift(r->p->sym, r->p->lane_symbols, r->first, load);
+    return ci_format(r->p->ctx, "(l + %d < %d ? x%d : x%d).v[(l + %d) %% %d]", shift.distance, r->lanes,
+                     shift.early->value, shift.late->value, shift.distance, r->lanes);
 }
 
 /* ---- names ---- */
@@ -146,8 +122,7 @@ loaded(Run *r, const CiStmt *load)
 {
     if (load->at.is_aligned)
         return ci_format(r->p->ctx, "x%d.v[l]", load->value);
-    const char *text = shifted(r, load);
-    return text ? text : element(r, load);
+    return load->at.is_shifted ? shifted(r, load) : element(r, load);
 }
 
 static const char *

@@ -112,6 +112,11 @@ def register_wrapper_backend(
         `export` returns its result.
     lines : iterable of str, optional
         The kinds of lines that it supports; None: all. A program with another line raises `Unsupported`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If the name is taken or not a text; if fn is not callable.
     """
     if not isinstance(name, str) or not name or name in FORMS:
         raise ValueError(f"a backend for wrappers cannot be called {name!r}")

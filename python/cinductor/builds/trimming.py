@@ -11,10 +11,13 @@ import contextlib
 import os
 import re
 import time
+from typing import Any
 
 from .. import _core
+from ..base.class_lookup import is_a
 from ..base.records import NamedTuple
 from ..base.signals import pass_on
+from ..base.user_frame import wrong
 
 ENTRY = re.compile(r"[0-9a-f]{64}\.[a-z]{2,16}")  # kernels, what is known of them, captures, sizes
 
@@ -31,6 +34,13 @@ class Entry(NamedTuple):
     last_use: float  # seconds since 1970
     size: int
     path: str
+
+
+def check_amount(function: str, name: str, value: Any) -> None:
+    """Raise TypeError if an argument is not a number, and ValueError if it is negative or NaN."""
+    if not is_a(value, int | float) or not value >= 0:
+        error = ValueError if is_a(value, int | float) else TypeError
+        raise error(wrong(f"cache.{function}", name, value, "a number of at least 0"))
 
 
 def entries(folder: str) -> list[Entry]:

@@ -46,6 +46,11 @@ class ShapeDtype(NamedTuple):
         -------
         np.ndarray
             An array of this shape and dtype, with any contents.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If there is no array of this shape, dtype and order.
         """
         try:
             return np.empty(self.shape, self.dtype, order=self.order)  # type: ignore[call-overload,no-any-return]
@@ -169,15 +174,20 @@ def lower(fn: Any, *specs: Any, **named: Any) -> Any:
     Parameters
     ----------
     fn, *specs, **named
-        As in `warm`, which describes what is raised, too.
+        As in `warm`.
 
     Returns
     -------
     Program
         With `text(level)` for "graph", "optimized", "loops", "kernels", "procs", "wrapper", "source" and more; None if nothing is
         computed.
+
+    Raises
+    ------
+    Unsupported, TypeError
+        As in `warm`.
     """
-    target = warm(fn, *specs, **named)
+    target = captured(fn, specs, named, "lower")[0]
     found = target.specializations
     return found[0].program if found else None
 
@@ -188,7 +198,7 @@ def graph(fn: Callable[..., Any], *specs: Any, **named: Any) -> Graph:
     Parameters
     ----------
     fn, *specs, **named
-        A function and its arguments, as in `warm`, which describes what is raised, too.
+        A function and its arguments, as in `warm`.
 
     Returns
     -------
@@ -199,6 +209,8 @@ def graph(fn: Callable[..., Any], *specs: Any, **named: Any) -> Graph:
     ------
     Unsupported
         If the function is not one graph: Python would have to run, or nothing is computed.
+    TypeError
+        As in `warm`.
 
     Examples
     --------
@@ -206,7 +218,7 @@ def graph(fn: Callable[..., Any], *specs: Any, **named: Any) -> Graph:
     >>> run = g.compile()
     >>> (y,) = run(np.arange(10.0))
     """
-    target, job = captured(fn, specs, named)
+    target, job = captured(fn, specs, named, "graph")
     specialization = target.specializations[0]
     if specialization.program is None:
         raise _core.Unsupported("nothing is computed: the results are constants, arguments and views of arguments")

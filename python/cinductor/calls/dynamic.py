@@ -136,6 +136,11 @@ def mark_unbacked(x: np.ndarray, dim: int | tuple[int, ...]) -> None:
         An array with which a compiled function will be called.
     dim : int or tuple of int
         Its axis or axes.
+
+    Raises
+    ------
+    TypeError, IndexError
+        If x is not an array or dim not an int; if the array has no such axis.
     """
     mark(x, dim, Mark("unbacked"))
 
@@ -162,6 +167,11 @@ def mark_static(x: np.ndarray, dim: int | tuple[int, ...] | None = None) -> None
         An array with which a compiled function will be called.
     dim : int or tuple of int, optional
         Its axis or axes; None: all.
+
+    Raises
+    ------
+    TypeError, IndexError
+        If x is not an array or dim not an int; if the array has no such axis.
     """
     mark(x, dim, Mark("static"))
 

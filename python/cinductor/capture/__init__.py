@@ -2,7 +2,7 @@
 
 From the bottom up:
 
-* `objects`, `kinds`, `iterators` and `syntax` know nothing of a call.
+* `objects`, `kinds`, `iterators`, `reversal` and `syntax` know nothing of a call.
 * `control` makes loops and branches of the graph.
 * `boundary` and `stage` hold the state of one captured call.
 * `calls` implements calls of functions. `hooks` has the methods that rewritten code calls.

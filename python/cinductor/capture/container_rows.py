@@ -126,8 +126,12 @@ def enter(value: Any, contents: Any) -> None:
 
 
 def store(value: Any, contents: Any) -> None:
-    for place, item in contents.items() if is_a(contents, dict) else enumerate(contents):
-        value[place] = item
+    """Replace the items, but not the places. No key is hashed: one that is traced may have no value while a loop is captured."""
+    if is_a(contents, dict):
+        dict.update(value, contents)
+    else:
+        for place, item in enumerate(contents):
+            value[place] = item
 
 
 def ordered(pairs: Iterable[Any], keys: Iterable[Any], made: Any = None) -> Any:

@@ -209,12 +209,6 @@ def enumerated(items: Items, start: Any) -> Items:
     return Items(items.size, lambda i: (i + start, items.get(i)), items.made and made, (items,))
 
 
-def backwards(items: Items) -> Items:
-    """reversed(items), which keeps the length that they have now."""
-    made, length = items.made and functools.partial(items.made, f=reversed), items.length
-    return Items(length, lambda i: items.get(length - 1 - i), made, reads=items.reads)
-
-
 def numbered(shape: tuple[Any, ...], get: Callable[[tuple[Any, ...]], Any], made: Made | None = None, reads: bool = False) -> Items:
     """The elements of an array of this shape in C order, by one loop over all axes."""
     length: Any = functools.reduce(operator.mul, shape, 1)

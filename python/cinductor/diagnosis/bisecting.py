@@ -190,6 +190,11 @@ def bisect(fn: Any, *args: Any, options: dict[str, Any] | None = None, **kwargs:
     Finding
         `kind` is "none" (no difference), "lowering", "pass", "fusion", "kernel" or "rest" (capture, a needed pass or
         lowering). `name`, `place` and `difference` have details, str() everything.
+
+    Raises
+    ------
+    TypeError
+        If fn is not callable.
     """
     if not callable(fn):
         raise TypeError(wrong("bisect", "fn", fn, "a function or another callable"))

@@ -57,6 +57,11 @@ def list_passes(level: str = "graph") -> list[Pass]:
     -------
     list of Pass
         With `name`, `is_needed` (it cannot be skipped), `doc`, `is_added` (it was registered) and `level`.
+
+    Raises
+    ------
+    ValueError
+        If there is no such level.
     """
     levels = {row[3] for row in _core.passes()}
     if not is_a(level, str) or level not in levels:

@@ -168,12 +168,17 @@ def register_pattern(
         Texts of operations (`docs/ir.md`): names match any node, `x:f64`, `x:int` one of a type, numbers match constants.
         Operands of commutative operations match in both orders. `(let d A B)` names A in B.
     after : str
-        As in `register_pass`, which also describes errors.
+        As in `register_pass`.
 
     Returns
     -------
     Registration
         As in `register_pass`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If a pattern cannot be read, the name is taken or `after` does not exist; if an argument is not a text.
 
     Examples
     --------
@@ -210,12 +215,17 @@ def register_template(
         Takes each `cinductor.graphs.Node` of that operation, with dtypes, sizes and attributes. Returns a `cinductor.kernel`
         that reads the node's operands in their order and writes one array of its dtype and sizes, or None to leave it.
     after, version : str
-        As in `register_pass`, which also describes errors.
+        As in `register_pass`.
 
     Returns
     -------
     Registration
         As in `register_pass`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If there is no such operation, none of it reaches a template, or the name is taken; if fn is not callable.
     """
     reasons = {row[0]: row[4] for row in _core.ops()}
     if not is_a(op, str):
@@ -315,12 +325,17 @@ def register_lowering(
     name : str, optional
         None: "lowering." and the function's name.
     version : str, optional
-        As in `register_pass`, which also describes errors.
+        As in `register_pass`.
 
     Returns
     -------
     Registration
         As in `register_pass`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If function has a lowering already; if function is not callable or fn is not written in Python.
     """
     if not callable(function) or not callable(fn):
         raise TypeError("register_lowering() takes two functions: what is called, and what is compiled instead")

@@ -390,6 +390,11 @@ def explain(fn: Any, *args: Any, **kwargs: Any) -> Any:
         `guards`, `breaks`, `regions` (loops and branches), `recompiles`, `timings` and `result`. Its str() is a page,
         `.full()` everything, `.json()` for tools, `.save(path)` a web page, which notebooks display directly. An exception
         of fn is in `error`.
+
+    Raises
+    ------
+    TypeError
+        If fn is not callable.
     """
 
     if is_of_torch(fn):

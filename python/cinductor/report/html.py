@@ -313,7 +313,8 @@ class Page:
             parts.append(f"<div><h2>Roofline</h2>{svg.roofline(dots, self.ceilings)}{self.about_ceilings()}</div>")
         memory = self.report.memory
         if memory.peak:
-            steps = [(step.what, step.live) for step in memory.steps]
+            shown = {cost.name: group[0].name for group in self.groups for cost in group}
+            steps = [(shown.get(step.what, step.what), step.live) for step in memory.steps]
             which = "one call" if len(self.report.parts) < 2 else "the piece that allocates most"
             said = f"Static, of {which}. Arguments hold {size_text(memory.arguments)} more."
             if memory.unknown:

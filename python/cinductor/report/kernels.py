@@ -14,7 +14,7 @@ PLACE = re.compile(r' @("[^"]*"|\S+?):(\d+)')
 KERNEL = re.compile(r"(k\d+): (?:on \d+ )?(?:template \w+ )?(.*)")
 NEST = re.compile(r"(\w+)(?: (?:memory|local|row|register|scalar))?\[(.*?)\] = (.*)\{$")
 OPERATION = re.compile(r"%\d+: \w+ = (\w+) ?(.*)")
-CALL = re.compile(r"extern (\w+)\((.*?)\)(?: key .*?)? -> (\w+)(?:$| @)")
+CALL = re.compile(r"extern \"?([\w.:]+)\"?\((.*?)\)(?: key .*?)? -> (\w+)(?:$| @)")
 # Operations of a body that move or name values, and compute nothing.
 MOVES = ("load", "index", "const", "cast", "bind")
 

@@ -170,9 +170,18 @@ def refusals(report: Any) -> list[str]:
 
 def without_names(why: str) -> str:
     """A refusal in which buffers and loops that have lines are named by them: `line 8 and lines 9-10 are not fused: ...`."""
+    why = STORED.sub(lambda match: stored_in_place(*match.groups()), why)
     why = re.sub(r"\bthe iterations of t\d+ \((lines? [^)]*)\)", r"the iterations of the loop at \1", why)
     why = re.sub(r"\b(?:t|buf)\d+ \((lines? [^)]*)\)", r"\1", why)
     return re.sub(r"^(lines? .*) and \1 are", r"two loop nests of \1 are", why)
+
+
+STORED = re.compile(r"^\w+(?: \((lines? [^)]*)\))? is stored where \w+(?: \((lines? [^)]*)\))? was$")
+
+
+def stored_in_place(later: str | None, earlier: str | None) -> str:
+    """The words for a buffer that reuses the memory of another one. Each has the lines that compute it, if they are known."""
+    return f"{later and f'the result of {later}' or 'a later result'} is stored where {earlier and f'that of {earlier}' or 'an earlier one'} was"
 
 
 def row_of_equal(report: Any, costs: list[Cost]) -> tuple[str, ...]:

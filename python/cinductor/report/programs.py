@@ -40,7 +40,7 @@ class ProgramTexts:
             cost.name = self.named(cost.name)
         lines = lines_of_names(found, made)
         apart = [re.sub(r"\bk\d+\b", lambda match: self.named(match[0]), with_lines(why, lines)) for why in apart]
-        return made, apart, timeline.walk(program, counter.names, self.named)
+        return made, apart, timeline.walk(program, counter.names, self.named, [k.call for k in found if k.call])
 
     @property
     def copies(self) -> list[str]:

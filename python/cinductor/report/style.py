@@ -56,7 +56,8 @@ STYLE = """
 .cinductor .row .took { flex-basis: 52px; }
 .cinductor .row .took + code { max-width: calc(100% - 114px); }
 .cinductor .row .chips { position: static; flex: 1 0 100%; padding: 0 0 2px 66px; }
-.cinductor .row .chips:empty { display: none; } }
+.cinductor .row .chips:empty { display: none; }
+.cinductor .pair > div { overflow-x: auto; } .cinductor svg { min-width: 520px; } }
 .cinductor .note.break { background: var(--warn-back); color: var(--ink); border-left: 3px solid var(--warn);
   padding-left: 63px; }
 .cinductor .hint { color: var(--good); }

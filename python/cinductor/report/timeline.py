@@ -6,7 +6,7 @@ scratch memory of kernels. Buffers of a data-dependent size count as 0 and are n
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -59,8 +59,9 @@ class Footprint:
 class LineWalk:
     """Counts the memory of one program, line by line."""
 
-    def __init__(self, names: dict[str, int], named: Callable[[str], str]) -> None:
+    def __init__(self, names: dict[str, int], named: Callable[[str], str], calls: Iterable[str]) -> None:
         self.names, self.named, self.held, self.memory = names, named, dict[str, int](), Footprint()
+        self.calls = iter(calls)
 
     def note(self, what: str, change: int = 0) -> None:
         self.memory.steps.append(MemoryStep(what, sum(self.held.values()), change))
@@ -82,12 +83,15 @@ class LineWalk:
         elif kind == "launch":
             self.note(self.named(f"k{line['kernel']}"))
         elif kind == "extern":
-            self.note(line["name"])
+            self.note(next(self.calls, line["name"]))
 
 
-def walk(program: dict[str, Any], names: dict[str, int], named: Callable[[str], str]) -> Footprint:
-    """The memory of a program, from its JSON and the values of its sizes. named: the name of a kernel in the report."""
-    way = LineWalk(names, named)
+def walk(program: dict[str, Any], names: dict[str, int], named: Callable[[str], str], calls: Iterable[str]) -> Footprint:
+    """The memory of a program, from its JSON and the values of its sizes.
+
+    named: the name of a kernel in the report. calls: the names of the library calls, in the program's order.
+    """
+    way = LineWalk(names, named, calls)
     for line in program["lines"]:
         way.line(line)
     for buffer in program["buffers"]:

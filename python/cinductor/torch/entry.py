@@ -22,6 +22,7 @@ from torch._functorch._aot_autograd import autograd_cache, graph_compile
 from torch._functorch._aot_autograd.schemas import SerializableAOTDispatchCompiler
 from torch._functorch.aot_autograd import aot_module_simplified
 from torch._functorch.partitioners import min_cut_rematerialization_partition
+from torch._guards import TracingContext
 from torch._inductor import codecache
 from torch._library.triton import triton_ops_to_kernels
 from torch.autograd import forward_ad
@@ -34,6 +35,7 @@ from ..config import list_options
 from . import layout, rows
 from .nodes import put
 from .output import Artifact
+from .sizes import are_equal
 from .values import Refused
 
 # The modes of cinductor that apply here, with the options that each sets.
@@ -91,7 +93,8 @@ def compile_plain(gm: Any, inputs: Any, given: dict[str, Any], key: CacheKey, is
     without_donation = patch.object(graph_compile, "collect_bw_donated_buffer_idxs", no_donated_buffers)
     with torch._functorch.config.patch(SETTINGS), key_without_inductor(), without_donation:
         try:
-            compiled: Any = aot_module_simplified(gm, inputs, **compilers(given, is_strict, made), **key_argument(key))
+            arguments = compilers(given, is_strict, made, results_of(gm))
+            compiled: Any = aot_module_simplified(gm, inputs, **arguments, **key_argument(key))
         except BREAKING:
             raise
         except (RuntimeError, AssertionError, NotImplementedError) as error:
@@ -258,21 +261,63 @@ def key_argument(key: CacheKey) -> dict[str, Any]:
     return {name: key} if name in inspect.signature(aot_module_simplified).parameters else {"cudagraphs": key.cudagraphs}
 
 
-def compilers(options: dict[str, Any], is_strict: bool, made: list[Artifact] | None = None) -> dict[str, Any]:
+def results_of(gm: Any) -> list[Any]:
+    """The results of Dynamo's graph as eager lays them out, as fake tensors; None if Dynamo has not recorded one."""
+    results = gm.graph.output_node().args[0]
+    return [getattr(x, "meta", {}).get("example_value") for x in (results if isinstance(results, (tuple, list)) else [results])]
+
+
+def lay_out_results(graph: torch.fx.Graph, results: list[Any]) -> None:
+    """Gives the graph's results eager's strides: a decomposition may make another order of axes than the op that it replaces.
+
+    Results that share memory with another one or an argument stay as they are.
+    """
+    output, found = graph.output_node(), TracingContext.try_get()
+    outputs, known = list(output.args[0]), found.fw_metadata if found else None
+    if known is None or len(known.output_info) != len(results):
+        return
+    seen = [*graph.find_nodes(op="placeholder"), *(x for x in outputs if isinstance(x, torch.fx.Node))]
+    storages = [layout.storage_of(n.meta["val"]) for n in seen if layout.is_strided(n.meta.get("val"))]
+    for k, wanted in enumerate(results, known.num_mutated_inp_runtime_indices):
+        val = outputs[k].meta.get("val") if isinstance(outputs[k], torch.fx.Node) else None
+        if not (layout.is_strided(val) and layout.is_strided(wanted) and layout.is_dense(wanted)) or layout.order_text(val) == layout.order_text(wanted):
+            continue
+        if are_equal(tuple(val.size()), tuple(wanted.size())) and storages.count(layout.storage_of(val)) == 1:
+            with graph.inserting_before(output):
+                outputs[k] = put(graph, torch.ops.aten.clone.default, outputs[k])
+            with val.fake_mode:
+                outputs[k].meta["val"] = val.new_empty_strided(wanted.size(), wanted.stride())
+    output.args = (tuple(outputs),)
+
+
+def compilers(options: dict[str, Any], is_strict: bool, made: list[Artifact] | None = None, results: list[Any] | None = None) -> dict[str, Any]:
     """Arguments of AOTAutograd: a compiler for each kind of graph, decompositions and the partition of a joint graph."""
     compiler = functools.partial(compile_fx, options=options, is_strict=is_strict, made=made)
+    of_results = functools.partial(compiler, results=results)
     return {
-        "fw_compiler": SerializableAOTDispatchCompiler(Artifact, functools.partial(compiler, name="forward")),
+        "fw_compiler": SerializableAOTDispatchCompiler(Artifact, functools.partial(of_results, name="forward")),
         "bw_compiler": SerializableAOTDispatchCompiler(Artifact, untraced(functools.partial(compiler, name="backward"))),
-        "inference_compiler": SerializableAOTDispatchCompiler(Artifact, functools.partial(compiler, name="inference")),
+        "inference_compiler": SerializableAOTDispatchCompiler(Artifact, functools.partial(of_results, name="inference")),
         "decompositions": rows.decompositions(),
         "partition_fn": partition,
         "keep_inference_input_mutations": True,
     }
 
 
-def compile_fx(gm: torch.fx.GraphModule, inputs: Any, *, name: str, options: dict[str, Any], is_strict: bool, made: list[Artifact] | None = None) -> Artifact:
+def compile_fx(
+    gm: torch.fx.GraphModule,
+    inputs: Any,
+    *,
+    name: str,
+    options: dict[str, Any],
+    is_strict: bool,
+    made: list[Artifact] | None = None,
+    results: list[Any] | None = None,
+) -> Artifact:
     """One functional graph of ATen ops, compiled; eager's own run of it if that is refused."""
+    if results:
+        lay_out_results(gm.graph, results)
+        gm.recompile()
     artifact = Artifact(gm, name, options, is_strict)
     if made is not None:
         made.append(artifact)

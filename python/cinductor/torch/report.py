@@ -80,6 +80,8 @@ class TorchExplanation:
         """
         of_program = lazy.load("report.explanation").of_program
         reports = [of_program(graph.name, graph.program) for graph in self.graphs if graph.program is not None]
+        for report in reports:
+            report.approximate = []  # functions whose bits are not NumPy's; torch's are other ones anyway
         if os.path.splitext(os.fspath(path))[1] == ".txt":
             text = "\n\n".join([str(self), *(report.full() for report in reports)]) + "\n"
         else:

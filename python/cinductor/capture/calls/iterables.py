@@ -25,7 +25,6 @@ from ..iterators import (
     Flat,
     Items,
     Range,
-    backwards,
     enumerated,
     numbered,
     part_of,
@@ -41,6 +40,7 @@ from ..objects import (
     is_internal,
     is_users,
 )
+from ..reversal import backwards
 from .calls import called_by, dispatch, understands
 from .functions import call_pure, call_unknown
 
@@ -216,12 +216,12 @@ def _iter(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
 def _reversed(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     value: Any = args[0] if len(args) == 1 and not kwargs else None
     if is_a(grown := scope.stage.state.lists.get(id(value)), Assumed):
-        return scope.born(backwards(grown.items_now))
+        return scope.born(backwards(grown.items_now, value))
     scope.stage.state.note_iterators(args)
     is_made = type(value) is list and scope.stage.sources.source_of(value) is None  # its length may change
     items = None if is_made or value is None else numbered_of(scope, value)
     if items is not None and items is not value:
-        return scope.born(backwards(items))
+        return scope.born(backwards(items, value))
     if is_made or type(value) in (range, str, bytes):
         return scope.born(reversed(value))
     if value is None or type(value) not in (Traced, np.ndarray, tuple):  # what is left of lists may change

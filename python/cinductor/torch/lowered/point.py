@@ -253,7 +253,7 @@ def _constant_power(emitter: Emitter, x: GraphValue, b: float) -> GraphValue | N
 
 def clamp(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
     """Bounds. NaN stays; a zero equal to a bound keeps its sign if the bound is a number, and gets the bound's sign
-    if it is a tensor.
+    if it is a tensor. The result of a bound that is NaN is NaN.
     """
     out, name = meta(node).dtype, str(node.target)
     low = argument(node, "min") if "clamp_max" not in name else None
@@ -273,7 +273,7 @@ def _bounded(emitter: Emitter, node: torch.fx.Node, x: GraphValue, low: object, 
         b = emitter.value(bound, x.dtype)
         is_tensor = isinstance(bound, torch.fx.Node)
         over = emitter.apply(test + "_equal" if is_tensor else test, [x, b])
-        if is_tensor and x.dtype.is_floating_point:
+        if x.dtype.is_floating_point and not (isinstance(bound, (int, float)) and bound == bound):
             over = emitter.apply("logical_or", [over, emitter.apply("isnan", [b])])
         x = emitter.apply("where", [over, b, x])
     return emitter.expand(x, sizes(node))
