@@ -111,7 +111,7 @@ def count_in(records: Records, roots: list[Any], storage: int) -> int:
     return references(roots, lambda value: value.storage in storages)
 
 
-def arrays_in(value: Any) -> list[Traced]:
+def arrays_in(value: object) -> list[Traced]:
     """The arrays in a choice, or in several."""
     return [leaf for leaf in leaves(value) if type(leaf) is Traced and leaf.kind == "array"]
 

@@ -177,7 +177,7 @@ class Merge:
                     plan.append((grown, Maybe(value, is_there, [a and b for a, b in pairs])))
         return plan
 
-    def resolved(self, value: Any, made: list[Any]) -> Any:
+    def resolved(self, value: object, made: list[Any]) -> Any:
         """A value after the branch."""
         return rebuilt(value, iter([self.made(p, made) for p in leaves(value)]))
 
@@ -260,7 +260,7 @@ class Merge:
         is_made = not any(s.is_part or had(s.array.whole) for s in sources_in(end.records, array))
         return OWN if is_made and part.object is array and not may_differ_in_layout(end.records, array) else None
 
-    def after(self, value: Any, which: int) -> Any:
+    def after(self, value: object, which: int) -> Any:
         """An object of an arm in terms of results of the branch."""
         want = self.want_undefined
         return rebuilt(value, iter([want("a view", p, bool(which)) if type(p) is ArmValue else p for p in leaves(value)]))
