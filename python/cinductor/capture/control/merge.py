@@ -20,8 +20,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ...base.class_lookup import is_a
-from ...base.deferred import DeferredChoice, choose
+from ...base.deferred import DeferredChoice, choose, view
 from ...base.user_frame import OWN_PREFIX
 from ..kinds import (
     UINT64,
@@ -219,10 +221,17 @@ class Merge:
         returns = [end.names.get(RETURN) is True for end in self.ends]
         return returns[0] != returns[1] and name in self.region.site.returned
 
+    def is_one_of_before(self, a: object, b: object) -> bool:
+        """True if an arm returns an array from before the branch and the other arm a different one: it needs no copy."""
+        arrays = [part.value for part in (a, b) if type(part) is ArmValue and part.kind == "array" and part.value.is_whole]
+        if any(type(part) is ArmValue and type(part.object) is DeferredChoice for part in (a, b)):
+            return False
+        return any(map(self.level.snapshot.graph.had, arrays)) and not is_same(plain_value(a), plain_value(b))
+
     def plan_either(self, a: object, b: object) -> Any:
         """One of two results, which the code that returns it rebuilds."""
         for part in (*leaves(a), *leaves(b)):
-            is_plain = part is choose or is_a(part, CONSTANT_LEAVES)
+            is_plain = part is choose or part is view or is_a(part, (*CONSTANT_LEAVES, np.dtype))
             if type(part) is not ArmValue and not is_plain:
                 self.region.fail("a result is of another type in each branch")
         a, b = (rebuilt(v, (self.older(leaf, n) for leaf in leaves(v))) for n, v in enumerate((a, b)))
@@ -288,7 +297,7 @@ class Merge:
         if not have_same_structure(a, b):
             pairs, answers = [(None, None)], [Reason(OTHER)]
         if name == VALUE and self.region.scope.stage.depth == 0:  # otherwise the caller continues with one value
-            if any(type(answer) is Reason for answer in answers):
+            if any(type(answer) is Reason for answer in answers) or any(self.is_one_of_before(*p) for p in pairs):
                 return self.plan_either(a, b)
         parts = [self.place(name, answer, x, y) for answer, (x, y) in zip(answers, pairs, strict=True)]
         for part, pair in zip(parts, pairs, strict=True):
