@@ -29,6 +29,7 @@ from typing import Any
 import pytest
 
 import cinductor
+from cinductor.diagnosis import events
 
 DISPATCHER = "_ArrayFunctionDispatcher"  # NumPy's wrapper around a function
 LEFT = frozenset({"__new__", "__init_subclass__", "__class_getitem__", "__getattribute__"})
@@ -65,8 +66,8 @@ def calling(value: Any) -> Any:
     return functools.update_wrapper(call, value)
 
 
-def compile_functions(packages: list[str], methods: bool = False, calls: bool = False) -> int:
-    """Compile the functions of the packages; return their number."""
+def compile_functions(packages: list[str], methods: bool = False, calls: bool = False) -> list[Any]:
+    """Compile the functions of the packages; return the compiled ones."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         modules = [m for p in packages for m in modules_of(p)]
@@ -81,9 +82,10 @@ def compile_functions(packages: list[str], methods: bool = False, calls: bool = 
             elif isinstance(value, type) and value.__module__ in names:
                 classes[id(value)] = value
     put_everywhere(made, {p.partition(".")[0] for p in packages})
-    if not methods:
-        return len(made)
-    return len(made) + sum(compile_methods(cls) for cls in classes.values())
+    found = [new for _, new in made.values()]
+    for cls in classes.values() if methods else ():
+        found += compile_methods(cls)
+    return found
 
 
 def put_everywhere(made: dict[int, tuple[Any, Any]], roots: set[str]) -> None:
@@ -119,23 +121,44 @@ def replaced(made: dict[int, tuple[Any, Any]], value: Any, depth: int = 0) -> An
     return value
 
 
-def compile_methods(cls: type) -> int:
-    """Compile the methods of a class; return their number."""
+def compile_methods(cls: type) -> list[Any]:
+    """Compile the methods of a class; return the compiled ones."""
     found = {n: f for n, f in vars(cls).items() if type(f) is types.FunctionType and n not in LEFT}
-    count = 0
+    made = []
     for name, fn in found.items():
+        compiled = cinductor.compile(fn)
         try:
-            setattr(cls, name, cinductor.compile(fn))
+            setattr(cls, name, compiled)
         except (AttributeError, TypeError):  # a class that cannot be changed
             continue
-        count += 1
-    return count
+        made.append(compiled)
+    return made
+
+
+def name_of(fn: Any) -> str:
+    """A function's module and name."""
+    return f"{fn.__module__}.{fn.__qualname__}"
+
+
+class Breaks(events.Listener):
+    """Collects where captures break, and why calls run in NumPy, by the name of the function."""
+
+    def __init__(self) -> None:
+        self.reasons: dict[str, list[str]] = {}
+
+    def end(self, event: events.CaptureEvent) -> None:
+        job = event.job
+        found = self.reasons.setdefault(name_of(job.fn), [])
+        found += [job.why] if job.why is not None else [b.reason for b in job.last.breaks] if job.last is not None else []
 
 
 class Log:
     """Writes a line when a test begins and when it ends."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, compiled: list[Any]) -> None:
+        self.compiled, self.breaks = compiled, Breaks()
+        if compiled:
+            events.listeners.append(self.breaks)
         self.file = open(path, "a", encoding="utf-8", buffering=1)  # noqa: SIM115
 
     def write(self, **row: Any) -> None:
@@ -153,6 +176,10 @@ class Log:
 
     def pytest_sessionfinish(self) -> None:
         self.write(test="", outcome="captured", captures=cinductor.stats()["captures"])
+        for fn in self.compiled:
+            if (stats := fn.stats())["calls"]:
+                stats["breaks"] = self.breaks.reasons.get(name_of(fn), [])
+                self.write(test=name_of(fn), outcome="called", stats=stats)
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         if report.when == "call" or report.outcome != "passed":
@@ -187,11 +214,12 @@ def lines_of(variable: str) -> set[str] | None:
 
 def pytest_configure(config: Any) -> None:
     packages = os.environ.get("CINDUCTOR_PACKAGES_COMPILE", "")
+    compiled = []
     if packages:
         asked = [os.environ.get(f"CINDUCTOR_PACKAGES_{n}") == "1" for n in ("METHODS", "CALLS")]
-        compile_functions(packages.split(","), *asked)
+        compiled = compile_functions(packages.split(","), *asked)
     if path := os.environ.get("CINDUCTOR_PACKAGES_LOG"):
-        config.pluginmanager.register(Log(path))
+        config.pluginmanager.register(Log(path, compiled))
 
 
 def pytest_collection_modifyitems(config: Any, items: list[Any]) -> None:

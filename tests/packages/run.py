@@ -1,11 +1,13 @@
 """Runs the tests of public packages with and without the packages' functions compiled, and reports the tests that
 fail, hang or crash only when compiled.
 
-    python tests/packages/run.py [--only-failing | --times] [SUITE ...]
+    python tests/packages/run.py [--only-failing | --times | --whole] [SUITE ...]
 
 Each run is a separate process. If it hangs or crashes, it is restarted after the test that was running. The exit
 status is 1 if a test that `known.txt` does not list fails only when compiled. With --only-failing, only the tests
 that failed compiled are run uncompiled. This is faster, and equivalent if tests do not depend on one another.
+With --whole, it prints how many of the functions that the tests call are captured whole, and why the others are not.
+This is faster with a PATH that has no C compiler, and no different.
 With --times, it prints the seconds of the tests instead: uncompiled, compiled in the mode "lazy" with an empty cache,
 and compiled again with the cache of that process. A second line has the processor time, and the number of captures.
 """
@@ -19,6 +21,8 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+from collections import Counter
+from typing import Any
 
 import numpy as np
 from suites import SUITES, Suite
@@ -26,6 +30,7 @@ from suites import SUITES, Suite
 HERE = pathlib.Path(__file__).parent
 TIMEOUT = 300  # seconds per test, on a machine that is busy
 MAX_RESTARTS = 40
+MOST_REASONS = 25  # that a table of reasons has
 BAD = ("failed", "hang", "crash")
 
 
@@ -43,6 +48,7 @@ class Run:
         self.suite, self.is_compiled, self.only = suite, is_compiled, only
         self.seconds = self.processor = 0.0  # of all tests, with what they set up
         self.captures = 0
+        self.called: dict[str, dict[str, Any]] = {}  # the statistics of each compiled function that was called
         self.outcomes: dict[str, str] = {}
         self.why: dict[str, str] = {}
         self.ended: set[str] = set()
@@ -104,6 +110,8 @@ class Run:
                 self.processor += row["processor"]
             elif outcome == "captured":
                 self.captures += row["captures"]
+            elif outcome == "called":
+                self.called[test] = row["stats"]
             elif outcome == "began":
                 began.append(test)
             elif outcome == "ended":
@@ -135,6 +143,34 @@ def times(name: str) -> str:
     return f"{name}: {ratios(wall)}\n{name}, processor: {ratios(processor)}; {captures}"
 
 
+def whole(name: str) -> str:
+    """The functions of a suite that are captured whole, of those that the tests call, and the reasons of the others."""
+    called = Run(SUITES[name], True).run().called
+    count, outside = sum(map(is_whole, called.values())), sum(map(is_outside, called.values()))
+    called = {name: stats for name, stats in called.items() if not is_outside(stats)}
+    reasons = Counter(why for stats in called.values() if not is_whole(stats) for why in set(whys_of(stats)))
+    share = f"{count} of {len(called)} called functions whole ({100 * count / max(len(called), 1):.0f} %)"
+    lines = [f"{name}: {share}, besides {outside} that only raise or get objects"]
+    return "\n".join(lines + [f"  {n:4} {why}" for why, n in reasons.most_common(MOST_REASONS)])
+
+
+def is_whole(stats: dict[str, Any]) -> bool:
+    """True if a program, without breaks, answers calls of a function."""
+    return bool(stats["specializations"]) and not stats["pieces"]
+
+
+def is_outside(stats: dict[str, Any]) -> bool:
+    """True for a function of which nothing is captured, because its calls only raise or get arrays of dtype object."""
+    reasons = whys_of(stats)
+    only_raises = bool(reasons) and all(why.startswith("it raised") for why in reasons)
+    return not (stats["specializations"] or stats["pieces"]) and (only_raises or any("dtype object" in why for why in reasons))
+
+
+def whys_of(stats: dict[str, Any]) -> list[str]:
+    """The reasons of a function's breaks, and why NumPy answers its calls, without what differs from call to call."""
+    return [why.partition(";")[0].partition(": ")[0] for why in (*stats["breaks"], *stats["numpy"])]
+
+
 def ratios(seconds: list[float]) -> str:
     """The seconds without compiled functions, in the first process and in the second."""
     plain, first, second = seconds
@@ -162,7 +198,13 @@ def main() -> int:
     parser.add_argument("suites", nargs="*", default=[*SUITES], metavar="SUITE")
     parser.add_argument("--only-failing", action="store_true")
     parser.add_argument("--times", action="store_true")
+    parser.add_argument("--whole", action="store_true")
     given = parser.parse_args()
+    if given.whole:
+        os.environ["CINDUCTOR_MODE"] = "now"
+        for name in given.suites:
+            print(whole(name), flush=True)
+        return 0
     if given.times:
         os.environ["CINDUCTOR_MODE"] = "lazy"
         for name in given.suites:

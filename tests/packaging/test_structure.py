@@ -436,7 +436,7 @@ def test_surface_knows_nothing_of_capture():
 
 # Folders and files of capture, from the bottom up: each may import its own row and those before it.
 CAPTURE_LAYERS = [
-    "assumptions container_rows containers deferred generators iterators kinds made_lists objects reversal sources",
+    "assumptions container_rows containers generators iterators kinds made_lists objects reversal sources",
     "syntax",
     "control",
     "backend boundary call_state deaths effects identity known_arrays operands records special_methods stores",

@@ -6,6 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
+from numpy.polynomial.polynomial import polyroots
 
 import cinductor
 from cinductor import _core
@@ -90,3 +91,11 @@ def test_files(tmp_path, monkeypatch):
 def test_where_the_files_are():
     for value, folder in (("1", os.path.join(_core.cache_directory(), "provenance")), ("/some/where", "/some/where")):
         assert Provenance(value, None).folder == folder
+
+
+def test_lines_of_a_compiled_function_of_numpy_are_its_own():
+    """NumPy's lines are named if the compiled function is NumPy's, not those of its caller."""
+    report = cinductor.explain(polyroots, np.array([1.0, 2.0, 1.0]))
+    assert {os.path.basename(b.file) for b in report.breaks} <= {"polyutils.py", "polynomial.py"} and report.breaks
+    inner = cinductor.explain(lambda x: polyroots(x) + 1, np.array([1.0, 2.0, 1.0]))
+    assert {os.path.basename(b.file) for b in inner.breaks} <= {os.path.basename(__file__)}

@@ -80,10 +80,10 @@ def value_of(source: tuple[Any, ...], values: list[Any], bound: tuple[Any, ...])
 
 
 def module_at(name: Any) -> Any:
-    """An imported module, or one of NumPy's own, which NumPy imports on demand."""
+    """An imported module, or one of NumPy's own or this package's, which are imported on demand."""
     if type(name) is not str:
         return None
-    if name.startswith("numpy.") and name not in sys.modules and "._" not in name:
+    if name.startswith(("numpy.", "cinductor.")) and name not in sys.modules and "._" not in name:
         try:
             importlib.import_module(name)
         except ImportError:

@@ -16,6 +16,7 @@ import numpy as np
 
 from .. import _core
 from ..base.class_lookup import is_a
+from ..base.deferred import DeferredCall, DeferredChoice, DeferredObject, choose, view_of
 from ..base.signals import Abandon, Replan
 from ..base.signature import KEYWORD_ONLY, VAR_KEYWORD, VAR_POSITIONAL, method_of
 from ..numpy.twister import keep_normal
@@ -26,7 +27,6 @@ from .container_rows import MAPPINGS, ROWS
 from .containers import is_constant
 from .control import given_mappings, list_columns
 from .deaths import WITHOUT_REFERENTS, why_not_saved
-from .deferred import DeferredCall, DeferredChoice, DeferredObject, choose
 from .effects import Materialiser
 from .iterators import TracedBytes, bytes_in, is_iterator
 from .objects import (
@@ -59,9 +59,6 @@ from .syntax.rewrite import NOT_FOUND, NotRewritable, find_function, rewrite
 
 if TYPE_CHECKING:
     from ..calls.job import Job
-    from .boundary import Lifting
-    from .control.state import State
-    from .effects import Effects
 
 
 def arguments_of(job: Job, bound: tuple[Any, ...]) -> list[Any]:
@@ -216,10 +213,9 @@ def finish(job: Job, stage: Stage, result: Any) -> tuple[Any, Any]:
     leaves = traced_in(result, set())
     stage.regions.aliases.before_return(leaves)
     needed_python, given = stage.tracer.needs_python, result
-    parts = stage.tracer, stage.state, stage.lifting, stage.effects, reached
-    result = Returned(*parts).of(given)
+    result = Returned(stage, reached).of(given)
     if stage.tracer.needs_python and not needed_python:
-        result = Returned(*parts).of(given)  # whose lists were copies
+        result = Returned(stage, reached).of(given)  # whose lists were copies
     stage.escapes.end()
     if not stage.tracer.needs_python:
         stage.arrays.check_disjoint()
@@ -269,8 +265,9 @@ class Returned:
     reached: the sources of parts that outlive the call, by id. seen: the parts that the call has made, by id.
     """
 
-    def __init__(self, tracer: _core.Tracer, state: State, lifting: Lifting, effects: Effects, reached: dict[int, int]) -> None:
-        self.tracer, self.state, self.lifting, self.effects, self.reached = tracer, state, lifting, effects, reached
+    def __init__(self, stage: Stage, reached: dict[int, int]) -> None:
+        self.tracer, self.state, self.lifting, self.effects = stage.tracer, stage.state, stage.lifting, stage.effects
+        self.aliases, self.reached = stage.regions.aliases, reached
         self.seen: dict[int, Any] = {}
 
     def of(self, value: Any) -> Any:
@@ -310,14 +307,17 @@ class Returned:
         """A traced value: itself, or how a later call makes it of others."""
         if value.strong is not None and not self.tracer.may_check():
             return self.effects.materialise(value)
-        if id(value) not in self.seen and (value.strong is not None or has_layout_of_data(value)):
-            self.seen[id(value)] = self.view(value) if value.strong is None else either_class(self.tracer, value)
-        return self.seen.get(id(value)) or value.as_data()
-
-    def view(self, value: Any) -> DeferredObject:
-        """How a later call makes a view whose layout depends on data."""
-        parts = self.all((value.whole, value.shape, value.strides, value.offset))
-        return DeferredObject((view, value.dtype, value.flags_now.writeable, *parts))
+        if id(value) in self.seen:
+            return self.seen[id(value)]
+        choice = self.aliases.choice(value)
+        self.seen[id(value)] = value.as_data()  # which a choice or a view may have
+        if value.strong is not None:
+            self.seen[id(value)] = either_class(self.tracer, value)
+        elif choice is not None:
+            self.seen[id(value)] = self.made(choice)
+        elif has_layout_of_data(value):
+            self.seen[id(value)] = self.made(view_of(value))
+        return self.seen[id(value)]
 
     def leaf(self, value: Any) -> Any:
         """An object without items that could be described: the same in each call, unless the call has made it or its parts."""
@@ -470,17 +470,3 @@ def has_layout_of_data(value: Any) -> bool:
     layout = (*value.shape, *value.strides, value.offset)
     fixed = (n.is_fixed for n in layout if type(n) is Traced)
     return not all(fixed)
-
-
-def view(
-    dtype: np.dtype,
-    writable: bool,
-    whole: np.ndarray,
-    shape: tuple[int, ...],
-    strides: tuple[int, ...],
-    offset: int,
-) -> np.ndarray:
-    """A view of an array's memory."""
-    if whole.size == 0 and not any(whole.strides):
-        strides, offset = (0,) * len(shape), 0
-    return _core.view(whole, dtype, shape, strides, offset, writable)

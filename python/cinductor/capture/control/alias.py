@@ -19,12 +19,13 @@ from typing import Any
 
 from ... import _core
 from ...base.records import NamedTuple
-from ..kinds import identity, is_array, is_same
+from ..kinds import identity, is_array, is_same, leaves, rebuilt
 from ..objects import Traced
 from .state import Snapshot, State, any_shared, references
 
 RegionBreak = _core.RegionBreak
 Path = tuple[tuple[int, int], ...]  # the tests that were decided, the last first, and their outcomes
+OWN = "the merged array"  # in a choice
 MAX_PATHS = 8  # that are distinguished for one array
 
 
@@ -110,6 +111,11 @@ def count_in(records: Records, roots: list[Any], storage: int) -> int:
     return references(roots, lambda value: value.storage in storages)
 
 
+def arrays_in(value: object) -> list[Traced]:
+    """The arrays in a choice, or in several."""
+    return [leaf for leaf in leaves(value) if type(leaf) is Traced and leaf.kind == "array"]
+
+
 class Aliases:
     """The aliases of the values of one call."""
 
@@ -179,8 +185,14 @@ class Aliases:
         decides, different items show which array it is, and the program checks that."""
         taken: dict[int, list[Source]] = {}  # by storage
         shared: list[tuple[Any, Source]] = []
+        choices = [choice for result in results if (choice := self.choice(result)) is not None]
+        results = [*results, *arrays_in(tuple(choices))]
+        views = {result.storage for result in results if not result.is_whole}
         for value in {result.storage: result for result in results}.values():
             sources = self.sources(value.whole)
+            if value.storage not in views and (choice := self.choice(value)) is not None:
+                known = {value.storage, *(source.storage for array in arrays_in(choice) for source in self.sources(array))}
+                sources = [source for source in sources if source.storage not in known]
             for source in sources:
                 if not all(map(source.excludes, taken.get(source.storage, ()))):
                     raise RegionBreak("an array that may be one of several is returned", "", 0)
@@ -191,10 +203,18 @@ class Aliases:
             if self.tracer.effects or not self.is_like(value, source):
                 self.check_other(value, source)
 
+    def choice(self, value: Traced) -> Any:
+        """The objects among which data choose this array, unless one of them has been written to as another value."""
+        choice = self.state.choices.get(value.storage) if value.kind == "array" and value.is_whole else None
+        if choice is None or any(array.storage in self.overwritten for array in (value, *arrays_in(choice))):
+            return None
+        return rebuilt(choice, iter([value if leaf is OWN else leaf for leaf in leaves(choice)]))
+
     def is_like(self, value: Traced, source: Source) -> bool:
         """True if the value cannot be distinguished from an array that it may be."""
         is_fresh = source.array.is_fresh and not source.differs_in_layout and not source.is_part
-        return is_fresh and self.tracer.varying(value, source.array) == []
+        sizes = self.tracer.varying(value, source.array)
+        return is_fresh and (sizes == [] or (sizes is not None and not source.looped))
 
     def check_other(self, value: Traced, source: Source) -> None:
         """Check that the value is not that array."""

@@ -11,8 +11,10 @@ from collections.abc import Callable
 from typing import Any
 
 from ... import _core
+from ...base.deferred import view_of
 from ..kinds import kind_of, leaves, lifted, rebuilt
 from ..objects import SINGLE, Traced
+from ..syntax.jumps import VALUE
 from . import lattice, list_buffer
 from .lattice import Joined
 from .list_append import Maybe, owner_of
@@ -49,7 +51,7 @@ class Side:
 class ArmValue(Side):
     """A traced value that an arm ends with, kept by its block."""
 
-    __slots__ = ("block", "number", "dtype", "value", "strong")
+    __slots__ = ("block", "number", "dtype", "value", "strong", "object")
 
     def __init__(self, block: _core.Block, value: Traced) -> None:
         number = block.live_out(value)
@@ -57,6 +59,7 @@ class ArmValue(Side):
         self.kind, self.sample, self.is_small = value.kind, value, value.kind != "array"
         self.lengths, self.node = None, (block, number)
         self.block, self.number, self.dtype, self.value = block, number, value.dtype, value
+        self.object: Any = None  # how a returned array is made
         self.strong = None if value.strong is None else ArmValue(block, value.strong)
 
     @property
@@ -119,6 +122,11 @@ def flag(value: object) -> Side:
     return Side(here, sample=plain_value(value), node=value.node if type(value) is ArmValue else None)
 
 
+def is_of_data(value: object) -> bool:
+    """True for a number that is not an expression of the arguments' sizes."""
+    return type(value) is Traced and value.kind != "array" and not value.is_fixed
+
+
 class End:
     """The end state of an arm: values of names, and written memory."""
 
@@ -127,7 +135,16 @@ class End:
         self.records = state.records  # alias records at its end
         self.known: dict[int, list[ArmValue]] = {}  # of its names that have no array, by origin
         self.names = {name: live_out_leaves(block, value, self.known) for name, value in names.items()}
+        for part in leaves(self.names.get(VALUE)):
+            if type(part) is ArmValue and part.kind == "array":
+                part.object = self.object_of(state, block, part.value)
         self.written = [(handle, ArmValue(block, handle)) for handle in written]
+
+    def object_of(self, state: State, block: _core.Block, array: Traced) -> Any:
+        """How the object is made that an array is: a choice, a view, or a whole array; with numbers that are live out."""
+        choice = state.choices.get(array.storage) if array.is_whole else view_of(array)
+        found = array if choice is None else choice
+        return rebuilt(found, iter([arm_value(block, p, self.known) if is_of_data(p) else p for p in leaves(found)]))
 
     def append(self, block: _core.Block, grown: object, items: list[Any]) -> None:
         """Record the items that the arm appended to a list."""

@@ -15,8 +15,8 @@ import numpy as np
 
 from ... import _core
 from ...base.class_lookup import is_a
+from ...base.deferred import DeferredObject
 from ...numpy import list_sources
-from ..deferred import DeferredObject
 from ..iterators import Items
 from ..kinds import is_same, rebuilt
 from ..made_lists import entries_of

@@ -9,15 +9,22 @@ read.
 If both arms only compute numbers, their blocks are spliced into the surrounding block, and each pair is a `where`.
 Otherwise the blocks become the arms of a region, whose results are those of the pairs in order, then versions of
 memory.
+
+The graph passes an array on by value. If the array is returned, the caller sees which object it is. So the merge
+records a `DeferredChoice` of two objects. Each is an array from before the branch, a view of one, a choice of these, or the
+merged array itself (`OWN`). The latter stands for an array that the arm has made. The numbers of a view are results of the
+branch.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ...base.class_lookup import is_a
+from ...base.deferred import DeferredChoice, choose, view
 from ...base.user_frame import OWN_PREFIX
-from ..deferred import DeferredChoice, choose
 from ..kinds import (
     UINT64,
     UNBOUND,
@@ -35,7 +42,7 @@ from ..kinds import (
 from ..objects import CONSTANT_LEAVES, SINGLE, MaybeUnbound, Traced, is_record
 from ..syntax.jumps import RETURN, VALUE
 from . import lattice
-from .alias import Objects, Source, may_differ_in_layout, sources_in
+from .alias import OWN, Objects, Source, arrays_in, may_differ_in_layout, sources_in
 from .arms import (
     ArmValue,
     End,
@@ -98,6 +105,8 @@ class Merge:
         self.blocks = (level.then_block, level.else_block)
         self.pairs: list[Pair] = []
         self.lengths: list[tuple[lattice.Length, int]] = []  # with the numbers of their results
+        self.choices: list[tuple[int, DeferredChoice]] = []  # of objects, with the numbers of their results
+        self.flags = flag(True), flag(False)
         self.checks: list[tuple[bool, str]] = []
         self.listed: set[int] = set()  # results in a list, whatever else refers to them
 
@@ -124,14 +133,15 @@ class Merge:
         made = self.choose_all(list(handles.values()))
         self.note_known(made)
         self.note_sources(made)
+        self.note_choices(made)
         names: dict[str, Any] = {}
         for name, value in plan.items():
             if value is UNBOUND:
                 names[name] = value
                 continue
-            names[name] = rebuilt(value, iter([self.made(p, made) for p in leaves(value)]))
+            names[name] = self.resolved(value, made)
         for grown, item in appended:
-            value = rebuilt(item.value, iter([self.made(p, made) for p in leaves(item.value)]))
+            value = self.resolved(item.value, made)
             self.region.state.before_change(grown.container)
             grown.container.append(Maybe(value, self.made(item.flag, made), item.truths))
         level = self.level
@@ -168,6 +178,10 @@ class Merge:
                     pairs = zip(taken, item.truths or taken, strict=True)
                     plan.append((grown, Maybe(value, is_there, [a and b for a, b in pairs])))
         return plan
+
+    def resolved(self, value: object, made: list[Any]) -> Any:
+        """A value after the branch."""
+        return rebuilt(value, iter([self.made(p, made) for p in leaves(value)]))
 
     def made(self, part: object, made: list[Any]) -> Any:
         """A leaf after the branch."""
@@ -208,27 +222,57 @@ class Merge:
         return returns[0] != returns[1] and name in self.region.site.returned
 
     def is_one_of_before(self, a: object, b: object) -> bool:
-        """True if an arm returns an array from before the branch and the other arm a different one."""
-        is_older = any(type(part) is ArmValue and self.older(part) is not part for part in (a, b))
-        return is_older and not is_same(plain_value(a), plain_value(b))
+        """True if an arm returns an array from before the branch and the other arm a different one: it needs no copy."""
+        arrays = [part.value for part in (a, b) if type(part) is ArmValue and part.kind == "array" and part.value.is_whole]
+        if any(type(part) is ArmValue and type(part.object) is DeferredChoice for part in (a, b)):
+            return False
+        return any(map(self.level.snapshot.graph.had, arrays)) and not is_same(plain_value(a), plain_value(b))
 
     def plan_either(self, a: object, b: object) -> Any:
         """One of two results, which the code that returns it rebuilds."""
         for part in (*leaves(a), *leaves(b)):
-            is_plain = part is choose or is_a(part, CONSTANT_LEAVES)
+            is_plain = part is choose or part is view or is_a(part, (*CONSTANT_LEAVES, np.dtype))
             if type(part) is not ArmValue and not is_plain:
                 self.region.fail("a result is of another type in each branch")
-        a, b = (rebuilt(v, map(self.older, leaves(v))) for v in (a, b))
-        taken = self.want(flag(True), flag(False))
+        a, b = (rebuilt(v, (self.older(leaf, n) for leaf in leaves(v))) for n, v in enumerate((a, b)))
+        taken = self.taken()
         first = self.plan_dead("the result", a, UNBOUND)
         return DeferredChoice((choose, taken, first, self.plan_dead("the result", UNBOUND, b)))
 
-    def older(self, part: object) -> Any:
-        """An array from before the branch that is the same in both arms."""
-        if type(part) is not ArmValue or part.kind != "array" or not part.value.is_whole:
+    def taken(self) -> Result:
+        """A bool that is True after the first arm."""
+        return self.want(*self.flags)
+
+    def older(self, part: object, which: int) -> Any:
+        """The object that an array is in an arm, if it is known."""
+        if type(part) is not ArmValue or part.kind != "array":
             return part
-        mark = self.level.snapshot.graph
-        return part.value if mark.had(part.value) else part
+        known = self.object_of(part, self.ends[which])
+        is_known = known is not None and not any(leaf is OWN for leaf in leaves(known))
+        return self.after(known, which) if is_known else part
+
+    def plan_choice(self, number: int, a: object, b: object) -> None:
+        """Plan the choice for a returned array, unless both arms make it, or the objects are unknown."""
+        if type(a) is not ArmValue or type(b) is not ArmValue or {a.kind, b.kind} != {"array"}:
+            return
+        found = [self.object_of(part, end) for part, end in zip((a, b), self.ends, strict=True)]
+        if any(value is None for value in found) or all(value is OWN for value in found):
+            return
+        objects = [self.after(value, which) for which, value in enumerate(found)]
+        self.choices.append((number, DeferredChoice((choose, self.taken(), *objects))))
+
+    def object_of(self, part: ArmValue, end: End) -> Any:
+        """The object that an array is at the end of an arm, in terms of arrays from before the branch; None if it is unknown."""
+        array, had = part.value, self.level.snapshot.graph.had
+        if all(map(had, arrays_in(part.object))):
+            return part.object  # the merged array has the value of one that is made in the arm
+        is_made = not any(s.is_part or had(s.array.whole) for s in sources_in(end.records, array))
+        return OWN if is_made and part.object is array and not may_differ_in_layout(end.records, array) else None
+
+    def after(self, value: object, which: int) -> Any:
+        """An object of an arm in terms of results of the branch."""
+        want = self.want_undefined
+        return rebuilt(value, iter([want("a view", p, bool(which)) if type(p) is ArmValue else p for p in leaves(value)]))
 
     def plan_maybe_unbound(self, name: str, a: object, b: object) -> MaybeUnbound | None:
         """Numbers that one path does not bind, with the bool that says whether they are bound."""
@@ -256,6 +300,9 @@ class Merge:
             if any(type(answer) is Reason for answer in answers) or any(self.is_one_of_before(*p) for p in pairs):
                 return self.plan_either(a, b)
         parts = [self.place(name, answer, x, y) for answer, (x, y) in zip(answers, pairs, strict=True)]
+        for part, pair in zip(parts, pairs, strict=True):
+            if name == VALUE and type(part) is Result:
+                self.plan_choice(part.number, *pair)
         made = rebuilt(a, iter(parts))
         return made if a is b or type(a) in SINGLE else apart(made, a, b, self.are_one)
 
@@ -353,6 +400,12 @@ class Merge:
             known.append(flag(strength(plain_value(v), (joined.kind, joined.dtype)) if bool_of is None else bool_of))
         value.strong, value.weak = self.want(*known).number, joined.weak
         return value
+
+    def note_choices(self, made: list[Any]) -> None:
+        """Record the objects among which data choose each returned array."""
+        if self.choices:
+            state = self.region.state
+            state.put(choices=state.choices | {made[n].storage: self.resolved(choice, made) for n, choice in self.choices})
 
     def note_sources(self, results: list[Any]) -> None:
         """Record that a merged array may be memory from before the branch, or that of another result."""

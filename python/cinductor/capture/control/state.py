@@ -46,7 +46,7 @@ from ..sources import Sources
 
 RegionBreak = _core.RegionBreak
 
-TABLES = ("records", "lists", "backings")
+TABLES = ("records", "choices", "lists", "backings")
 STACKS = ("active", "conditions", "classes", "waiting")
 MANY = 1 << 30  # references: the count is unknown
 tables_of, stacks_of = operator.attrgetter(*TABLES), operator.attrgetter(*STACKS)
@@ -62,6 +62,7 @@ class State:
         self.changes = self.restored = 0  # how often contents were
         self.unlike: dict[int, Any] = {}  # sets whose order no other set with the same items has
         self.records: dict[int, Any] = {}  # the memory that arrays may use: `alias`
+        self.choices: dict[int, Any] = {}  # by storage: the objects among which data choose an array
         self.iterated: set[int] = set()  # ids of dicts and sets over which the call has made an iterator
         self.lists: dict[int, Any] = {}  # lists stored as columns and a count, by id
         # Lists that loops made: their items with versions, and the buffer of these.
