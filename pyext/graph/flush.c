@@ -472,6 +472,7 @@ cx_tracer_flush(CxTracer *t, CxStorage **wanted, int nwanted, bool everything)
     Flush f = {.tracer = t};
     CxProgram *program = NULL;
     double plain = 0;
+    bool is_useful = false;
     int result = -1;
 
     if (t->is_busy)
@@ -495,6 +496,8 @@ cx_tracer_flush(CxTracer *t, CxStorage **wanted, int nwanted, bool everything)
     if (cx_protect(t->state, t->ctx, body_outputs, &f) < 0 || fill_inputs(&f) < 0)
         goto done;
     plain = cx_call_seconds(t, CX_LIKELY);
+    /* Captured code of one small call (heapq, bisect) is work: a loop with breaks around it may be captured in another way. */
+    is_useful = plain > CX_LITTLE || cx_call_seconds(t, CX_OWN) > CX_LITTLE;
     program = cx_segment_find(t, f.form.data, plain);
     bool may_undo = everything || (t->on_flags != NULL && t->on_flags != Py_None);
     if (program == NULL || (f.has_writes && may_undo && save_written(t) < 0))
@@ -505,7 +508,7 @@ cx_tracer_flush(CxTracer *t, CxStorage **wanted, int nwanted, bool everything)
     t->is_inexact |= !cx_block_is_exact(t->state, t->graph->body);
     t->flushes++;
     t->plain += plain;
-    if (plain > CX_LITTLE)
+    if (is_useful)
         t->useful = t->flushes;
     Py_XSETREF(t->program, Py_NewRef(program));
     forget_graph(t);

@@ -554,8 +554,10 @@ def test_mark_dynamic():
 
 def only_four(x):
     if x.shape[0] == 4:
-        return x * 2
-    return x[None]  # of another rank, so a region cannot return both
+        y = x * 2
+    else:
+        y = x[None]  # of another rank, so a region cannot make both
+    return y
 
 
 def test_a_violated_mark_names_the_line():

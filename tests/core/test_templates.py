@@ -117,7 +117,7 @@ def test_in_place():
 
 
 def test_no_warning_of_what_is_not_there():
-    """Padding rows and columns of the last tile must not raise float flags, as NumPy's BLAS does on some processors."""
+    """Padding rows and columns of the last tile must not raise float flags. NumPy's BLAS does, on some processors."""
     x, w, b = operands("f4", 5, 3, 5)
     x[0, 0] = np.inf
     w[:] = 1
@@ -131,7 +131,7 @@ def test_no_warning_of_what_is_not_there():
     assert raised(compile(layer, options=OWN_NAMES)) == []
     x[1, 1] = 1e38
     w[:] = 1e10
-    assert raised(compile(layer, options=OWN_NAMES)) == []
+    assert raised(compile(layer, options=OWN_NAMES)) == raised(layer)
     with np.errstate(over="raise"), pytest.raises(FloatingPointError):
         compile(layer, options=OWN_NAMES)(x, w, b)
 

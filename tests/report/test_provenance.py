@@ -96,6 +96,6 @@ def test_where_the_files_are():
 def test_lines_of_a_compiled_function_of_numpy_are_its_own():
     """NumPy's lines are named if the compiled function is NumPy's, not those of its caller."""
     report = cinductor.explain(polyroots, np.array([1.0, 2.0, 1.0]))
-    assert {os.path.basename(b.file) for b in report.breaks} <= {"polyutils.py", "polynomial.py"} and report.breaks
+    assert {b.file.startswith(os.path.dirname(np.__file__)) for b in report.breaks} == {True}
     inner = cinductor.explain(lambda x: polyroots(x) + 1, np.array([1.0, 2.0, 1.0]))
-    assert {os.path.basename(b.file) for b in inner.breaks} <= {os.path.basename(__file__)}
+    assert {b.file for b in inner.breaks} == {__file__}

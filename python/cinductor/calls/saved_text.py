@@ -29,6 +29,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core
+from ..base import deferred
 from ..base.class_lookup import HEAP, is_a
 from ..base.user_frame import PACKAGE
 
@@ -36,6 +37,7 @@ UNKNOWN = object()  # the value of a source that only a call has
 DEFAULTS = ("__defaults__", "__kwdefaults__")
 KEPT_SOURCES = ("arg", "global", "cell", "attr", "item", "const", "address")
 SINGLES: dict[str, Any] = {"N": None, "T": True, "F": False, "E": ..., "M": _core.MISSING, "V": np._NoValue}
+SINGLES |= {"!": deferred.DeferredChoice, "?": deferred.choose}
 LETTERS = {id(value): letter for letter, value in SINGLES.items()}
 NUMPYS = os.path.dirname(np.__file__) + os.sep
 # Objects besides classes that may be referred to by module and name.

@@ -309,7 +309,7 @@ class Returned:
             return self.effects.materialise(value)
         if id(value) in self.seen:
             return self.seen[id(value)]
-        choice = self.aliases.choice(value)
+        choice = self.aliases.choice(value) if self.state.choices else None
         self.seen[id(value)] = value.as_data()  # which a choice or a view may have
         if value.strong is not None:
             self.seen[id(value)] = either_class(self.tracer, value)

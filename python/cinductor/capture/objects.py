@@ -224,13 +224,6 @@ def attributes_of(value: Any) -> Any:
     return found.__get__(value) if type(found) in SLOTS else None
 
 
-def hides_attributes(value: Any) -> bool:
-    """True if an object has attributes of its own, and its class does not show where: in C (typing.TypeVar), or by a `__dict__` of
-    the class's own.
-    """
-    return attributes_of(value) is None and type(value).__dictoffset__ != 0
-
-
 def has_attributes_alone(cls: type) -> bool:
     """True if objects of the class only have a `__dict__` and slots, and no contents known to C code only."""
     return cls is not object and all(b is object or b.__flags__ & HEAP for b in cls.__mro__)

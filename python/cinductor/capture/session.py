@@ -36,7 +36,7 @@ from .pieces import driver
 MAX_WORDS = 600  # characters of a compiler message
 MAX_LEARNING = 8  # captures of one function that may record something for the next one
 # Code whose lines are not the user's. NumPy's own functions are traced into.
-NUMPY_FOLDER = os.path.dirname(np.__file__) + os.sep
+LIBRARIES = (os.path.dirname(np.__file__) + os.sep, user_frame.PACKAGE)
 
 
 class Outcome:
@@ -101,13 +101,6 @@ def run(job: Job, compiled: Any, bound: tuple[Any, ...], args: tuple[Any, ...], 
             return result
     tell(job, bound, error)
     return job.run_eager(args, kwargs)
-
-
-def files_of_libraries(job: Job) -> tuple[str, ...]:
-    """Where files begin whose lines no report names: cinductor's and NumPy's, unless the compiled function is NumPy's own."""
-    code = getattr(job.fn, "__code__", None)
-    is_numpys = code is not None and code.co_filename.startswith(NUMPY_FOLDER)
-    return (user_frame.PACKAGE,) if is_numpys else (user_frame.PACKAGE, NUMPY_FOLDER)
 
 
 def why_not_captured(job: Job, bound: Any, has_columns: bool = True) -> str | None:
@@ -330,7 +323,9 @@ def begin(job: Job, bound: Any, way: Assumptions, allowance: Allowance) -> Stage
         key=job.key,
         keep=job.segments,
     )
-    tracer.user_frames_skip, tracer.user_backend = files_of_libraries(job), own
+    # Lines of these files are not reported, except of a compiled function of NumPy.
+    is_numpys = is_a(job.fn, types.FunctionType) and job.fn.__code__.co_filename.startswith(LIBRARIES[0])
+    tracer.user_frames_skip, tracer.user_backend = LIBRARIES[is_numpys:], own
     job.turn.tracer = tracer
     tracer.rent = -1 if job.is_for_show else 0 if not allowance.pays or allowance.is_paid else economy.RENT
     tracer.is_dry = job.is_dry

@@ -185,12 +185,12 @@ class Aliases:
         decides, different items show which array it is, and the program checks that."""
         taken: dict[int, list[Source]] = {}  # by storage
         shared: list[tuple[Any, Source]] = []
-        choices = [choice for result in results if (choice := self.choice(result)) is not None]
-        results = [*results, *arrays_in(tuple(choices))]
+        if self.state.choices:
+            results = [*results, *arrays_in(tuple(map(self.choice, results)))]
         views = {result.storage for result in results if not result.is_whole}
         for value in {result.storage: result for result in results}.values():
             sources = self.sources(value.whole)
-            if value.storage not in views and (choice := self.choice(value)) is not None:
+            if value.storage in self.state.choices and value.storage not in views and (choice := self.choice(value)) is not None:
                 known = {value.storage, *(source.storage for array in arrays_in(choice) for source in self.sources(array))}
                 sources = [source for source in sources if source.storage not in known]
             for source in sources:

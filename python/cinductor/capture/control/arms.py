@@ -135,7 +135,7 @@ class End:
         self.records = state.records  # alias records at its end
         self.known: dict[int, list[ArmValue]] = {}  # of its names that have no array, by origin
         self.names = {name: live_out_leaves(block, value, self.known) for name, value in names.items()}
-        for part in leaves(self.names.get(VALUE)):
+        for part in leaves(self.names[VALUE]) if VALUE in self.names else ():
             if type(part) is ArmValue and part.kind == "array":
                 part.object = self.object_of(state, block, part.value)
         self.written = [(handle, ArmValue(block, handle)) for handle in written]

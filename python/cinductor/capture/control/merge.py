@@ -106,7 +106,7 @@ class Merge:
         self.pairs: list[Pair] = []
         self.lengths: list[tuple[lattice.Length, int]] = []  # with the numbers of their results
         self.choices: list[tuple[int, DeferredChoice]] = []  # of objects, with the numbers of their results
-        self.flags = flag(True), flag(False)
+        self.flags: tuple[Any, Any] | None = None  # of the arm that is taken
         self.checks: list[tuple[bool, str]] = []
         self.listed: set[int] = set()  # results in a list, whatever else refers to them
 
@@ -133,13 +133,14 @@ class Merge:
         made = self.choose_all(list(handles.values()))
         self.note_known(made)
         self.note_sources(made)
-        self.note_choices(made)
+        if self.choices:
+            self.note_choices(made)
         names: dict[str, Any] = {}
         for name, value in plan.items():
             if value is UNBOUND:
                 names[name] = value
                 continue
-            names[name] = self.resolved(value, made)
+            names[name] = rebuilt(value, iter([self.made(p, made) for p in leaves(value)]))
         for grown, item in appended:
             value = self.resolved(item.value, made)
             self.region.state.before_change(grown.container)
@@ -241,6 +242,8 @@ class Merge:
 
     def taken(self) -> Result:
         """A bool that is True after the first arm."""
+        if self.flags is None:
+            self.flags = flag(True), flag(False)
         return self.want(*self.flags)
 
     def older(self, part: object, which: int) -> Any:
@@ -403,9 +406,8 @@ class Merge:
 
     def note_choices(self, made: list[Any]) -> None:
         """Record the objects among which data choose each returned array."""
-        if self.choices:
-            state = self.region.state
-            state.put(choices=state.choices | {made[n].storage: self.resolved(choice, made) for n, choice in self.choices})
+        state = self.region.state
+        state.put(choices=state.choices | {made[n].storage: self.resolved(choice, made) for n, choice in self.choices})
 
     def note_sources(self, results: list[Any]) -> None:
         """Record that a merged array may be memory from before the branch, or that of another result."""

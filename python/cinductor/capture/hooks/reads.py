@@ -41,7 +41,6 @@ from ..objects import (
     bound_method,
     defines,
     find_in_class,
-    hides_attributes,
     is_mutable,
     is_numpys,
     is_own,
@@ -282,7 +281,7 @@ class Reads(Hooks):
         found, own = self.stage.sources.class_attr(type(value), name), attributes_of(value)
         if type(own) is dict and name in own and not self._is_data(found):
             return self._at(value, name, own[name])
-        if own is None and hides_attributes(value) and not self._is_data(found):
+        if own is None and type(value).__dictoffset__ and not self._is_data(found):  # of a class in C, or with a `__dict__` of its own
             return self._unknown(value, name, "own attributes, which its class hides")
         return self._read_unset(value, name) if found is MISSING else self._bound(value, name, found)
 

@@ -74,12 +74,14 @@ class Statements(Displays):
             node.decorator_list.append(self.attribute(node, STAGE, "made"))
         parameters = type_parameters(node)
         if parameters is not None:
-            self._enter(parameters)
+            self.scopes.append(parameters)
+            self.hidden_around.append(self.hidden)
         if self.annotations_run:
             self._annotations(node)
         self._body(node)
         if parameters is not None:
-            self._leave()
+            self.hidden_around.pop()
+            self.scopes.pop()
         return node
 
     def _annotations(self, node: ast.FunctionDef) -> None:

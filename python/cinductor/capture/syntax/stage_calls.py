@@ -152,7 +152,8 @@ class Asking(Transformer):
         names = Names(node)
         if self.scopes:  # its return value is not the result of the call
             names.results = names.gathers
-        self._enter(names)
+        self.scopes.append(names)
+        self.hidden_around.append(self.hidden)
         around = self.hidden, self.cfg, self.blocks, self.protected, self.bound, self.places
         self.hidden, self.cfg, self.blocks, self.protected, self.places = [], None, 0, 0, {}
         self.bound = names.arguments - names.unbound
@@ -165,14 +166,6 @@ class Asking(Transformer):
             if dropped:
                 node.body.append(self._binding(node, names))
         self.hidden, self.cfg, self.blocks, self.protected, self.bound, self.places = around
-        self._leave()
-
-    def _enter(self, names: Names) -> None:
-        """Code that follows is in a scope with these names."""
-        self.scopes.append(names)
-        self.hidden_around.append(self.hidden)
-
-    def _leave(self) -> None:
         self.hidden_around.pop()
         self.scopes.pop()
 
