@@ -29,6 +29,7 @@ from folders import ROOT
 LIBRARIES = ["-ldl", "-lm", "-lpthread"]
 OLD = 6 * 3600  # seconds since the last use
 BASE_FLAGS = ["-std=gnu11", "-I" + str(ROOT / "csrc"), "-I" + str(ROOT / "tests" / "core")]
+VMATH = ROOT / "csrc" / "vmath"  # whose integers wrap on purpose
 SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-g1", "-Og"]
 
 # Captures must not depend on how busy the machine is. Tests of the limit set it themselves.
@@ -235,6 +236,8 @@ class CoreBuild:
 
     def compile(self, source, *defines):
         """The object of one source."""
+        if source.is_relative_to(VMATH):
+            defines = (*defines, "-fwrapv")
         key = self.common.copy()
         key.update(str(source).encode() + " ".join(defines).encode())
         for path in sorted(reached_from(source)):
