@@ -46,7 +46,7 @@ def flags():
 
 
 # Each runs once when a program is compiled: a fortieth of a wheel.
-SMALL = tuple(f"csrc/{folder}/" for folder in ("analysis", "api", "loops", "lower", "passes", "wrapper"))
+SMALL = tuple(f"csrc/{folder}/" for folder in ("analysis", "api", "host", "loops", "lower", "passes", "schedule", "wrapper"))
 
 
 def in_parallel(compile_objects):
