@@ -22,12 +22,11 @@ Invariant: no step runs twice. If part of a step may already have happened, the 
 
 from __future__ import annotations
 
-import functools
 import math
 import sys
 import time
 from collections.abc import Callable, Iterator
-from types import FrameType, FunctionType, GeneratorType, MethodType
+from types import FrameType, FunctionType, GeneratorType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -318,7 +317,8 @@ def count_iteration(stage: Stage) -> None:
 
 def limit(stage: Stage, is_hook: bool | None) -> None:
     """Check the limits after a number of steps (`Tracer.on_step`): calls of hooks, traced values, and items that capture handles one by one.
-    After the time limit NumPy runs the call, or the rest of it; the latter only between operations of the user's code.
+    After the time limit NumPy runs the call, or the rest of it; the latter only between operations of the user's code, which a hook that
+    runs none of it (is_hook: None) does not end.
     This also happens if an effect has happened and the graph is half full, because a full graph can no longer restart.
     With fullgraph NumPy may not continue, and a capture may take longer."""
     tracer = stage.tracer
@@ -469,12 +469,10 @@ def is_asked_by_users() -> bool:
     return not frame.f_code.co_filename.startswith(PACKAGE)
 
 
-RUN_OTHERS = (FunctionType, MethodType, functools.partial, type, Items, GeneratorType)
-
-
 def runs_others(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    """True if a call of what is no function of the user's may run some on the way, given as an argument."""
-    return type(args[0]) is not FunctionType and any(is_a(value, RUN_OTHERS) for value in (*args[1:], *kwargs.values()))
+    """True if a call of what is no function of the user's may run some on the way: an argument is called, or gives items of one."""
+    given = (*args[1:], *kwargs.values())
+    return type(args[0]) is not FunctionType and any(callable(value) or is_a(value, Items | GeneratorType) for value in given)
 
 
 class Attempt:
