@@ -3,11 +3,13 @@
 import os
 import signal
 import threading
+import types
 
 import numpy as np
 import pytest
 
 import cinductor
+from cinductor.base.interrupt import is_interrupt
 from cinductor.testing import assert_same
 
 
@@ -57,6 +59,21 @@ def test_a_loop_without_end_is_interrupted(fn, x, backend):
     ended = x - 1 if fn is endless_in_a_kernel else x[:0]
     if fn is not endless_around_kernels:  # the compiled function still works
         np.testing.assert_array_equal(compiled(ended.copy()), fn(ended.copy()))
+
+
+def test_equal_code_of_another_file_is_no_signal_handler():
+    def handler(number, frame):
+        raise ValueError
+
+    other = types.FunctionType(handler.__code__.replace(co_filename="other"), globals())
+    before = signal.signal(signal.SIGUSR1, handler)
+    try:
+        for function in (handler, other):
+            with pytest.raises(ValueError) as raised:
+                function(0, None)
+            assert is_interrupt(raised.value) == (function is handler)
+    finally:
+        signal.signal(signal.SIGUSR1, before)
 
 
 def test_a_graph_that_is_too_large_names_the_loop():

@@ -140,12 +140,12 @@ class Hiding:
         return 3
 
 
-@pytest.mark.parametrize("name, item", [("k", 7), ("m", lambda: 9), ("__module__", "elsewhere")])
+@pytest.mark.parametrize("name, item", [("k", 7), ("m", lambda: 9), ("__module__", "elsewhere"), ("extra", 2)])
 def test_attributes_that_a_class_hides(name, item):
     """Some classes in C have a dict of attributes for each object, and no `__dict__`: typing.TypeVar from Python 3.12 on."""
 
     def f(x, o):
-        return x * 2, o.k, o.m(), o.__module__
+        return x * 2, o.k, o.m(), o.__module__, hasattr(o, "extra"), getattr(o, "extra", None)
 
     value = Hiding()
     compiled = cinductor.compile(f)
