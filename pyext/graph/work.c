@@ -95,7 +95,7 @@ cx_graph_seconds(const CiGraph *graph)
 double
 cx_call_seconds(CxTracer *t, CxEstimate what)
 {
-    Work work = {.sizes = {.of = as_number, 
+    Work work = {.sizes = {.of = as_number,
                            .counted = what == CX_OWN         ? CI_COUNT_operations
                                       : what == CX_CALLBACKS ? CI_COUNT_callbacks
                                                              : CI_COUNT_calls},

@@ -36,8 +36,10 @@ from ..base.user_frame import PACKAGE
 UNKNOWN = object()  # the value of a source that only a call has
 DEFAULTS = ("__defaults__", "__kwdefaults__")
 KEPT_SOURCES = ("arg", "global", "cell", "attr", "item", "const", "address")
-SINGLES: dict[str, Any] = {"N": None, "T": True, "F": False, "E": ..., "M": _core.MISSING, "V": np._NoValue}
-SINGLES |= {"!": deferred.DeferredChoice, "?": deferred.choose}
+SINGLES: dict[str, Any] = {
+    **{"N": None, "T": True, "F": False, "E": ..., "M": _core.MISSING, "V": np._NoValue},
+    **{"!": deferred.DeferredChoice, "?": deferred.choose},
+}
 LETTERS = {id(value): letter for letter, value in SINGLES.items()}
 NUMPYS = os.path.dirname(np.__file__) + os.sep
 # Objects besides classes that may be referred to by module and name.
@@ -82,10 +84,10 @@ def value_of(source: tuple[Any, ...], values: list[Any], bound: tuple[Any, ...])
 
 
 def module_at(name: Any) -> Any:
-    """An imported module, or one of NumPy's own or this package's, which are imported on demand."""
+    """An imported module, or one of NumPy's own, which NumPy imports on demand."""
     if type(name) is not str:
         return None
-    if name.startswith(("numpy.", "cinductor.")) and name not in sys.modules and "._" not in name:
+    if name.startswith("numpy.") and name not in sys.modules and "._" not in name:
         try:
             importlib.import_module(name)
         except ImportError:

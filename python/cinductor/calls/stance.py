@@ -41,11 +41,11 @@ class set_stance:  # noqa: N801  (used like a function)
         self.stance: Stance = stance
         self._thread: int | None = _core.propose_stance(STANCES[stance], id(self))
 
-    def _end(self, holds: bool) -> None:
+    def _end(self, stays: bool) -> None:
         """End the proposal of the constructor. True if the stance becomes the process's."""
         thread, self._thread = self._thread, None
         if thread is not None:
-            _core.end_proposal(thread, id(self), holds)
+            _core.end_proposal(thread, id(self), stays)
 
     def __del__(self) -> None:
         if "_thread" in self.__dict__:  # the constructor has not raised
